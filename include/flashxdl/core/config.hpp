@@ -1,0 +1,28 @@
+#pragma once
+/// \file
+/// Which machine this translation unit is compiled for, and the function attributes that go with it.
+///
+/// | compiled as                  | FLASHXDL_AMDGCN | FLASHXDL_DEVICE_PASS | meaning                         |
+/// |------------------------------|-----------------|----------------------|---------------------------------|
+/// | HIP (`-x hip`), device pass  | 1               | 1                    | AMD machine code                |
+/// | HIP (`-x hip`), host pass    | 1               | 0                    | launches AMD machine code       |
+/// | plain C++                    | 0               | 1                    | the CPU target: fibers as lanes |
+
+#if defined(__HIP__)
+#define FLASHXDL_AMDGCN 1
+#if defined(__AMDGCN__)
+#define FLASHXDL_DEVICE_PASS 1
+#else
+#define FLASHXDL_DEVICE_PASS 0
+#endif
+#define FLASHXDL_DEVICE __attribute__((device)) inline __attribute__((always_inline))
+#define FLASHXDL_HOST_DEVICE \
+  __attribute__((host)) __attribute__((device)) inline __attribute__((always_inline))
+#define FLASHXDL_GLOBAL __attribute__((global))
+#else
+#define FLASHXDL_AMDGCN 0
+#define FLASHXDL_DEVICE_PASS 1
+#define FLASHXDL_DEVICE inline
+#define FLASHXDL_HOST_DEVICE inline
+#define FLASHXDL_GLOBAL
+#endif
