@@ -10,7 +10,7 @@
 
 #if defined(__HIP__)
 #define FLASHXDL_AMDGCN 1
-#if defined(__AMDGCN__)
+#if defined(__HIP_DEVICE_COMPILE__)  // __AMDGCN__ is defined in both passes
 #define FLASHXDL_DEVICE_PASS 1
 #else
 #define FLASHXDL_DEVICE_PASS 0

@@ -12,6 +12,8 @@
 
 namespace flashxdl {
 
+enum class DataType : std::uint8_t { fp16, bf16, fp32 };
+
 using fp16 = _Float16;
 
 /// bfloat16: sign, 8 exponent bits, 7 fraction bits.
@@ -19,8 +21,6 @@ struct bf16 {
   std::uint16_t bits;
   friend constexpr bool operator==(bf16, bf16) = default;
 };
-
-enum class DataType : std::uint8_t { fp16, bf16, fp32 };
 
 constexpr std::size_t size_of(DataType type) {
   return type == DataType::fp32 ? 4 : 2;
