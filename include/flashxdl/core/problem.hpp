@@ -59,7 +59,7 @@ constexpr LseTensor dense_lse(float* data, std::int64_t heads, std::int64_t rows
 
 /// An additive bias on the scaled scores; its own type, any broadcast by stride 0.
 struct BiasTensor {
-  Tensor<const void*> tensor;  ///< null data: no bias
+  Tensor<const void*> tensor{};  ///< null data: no bias
   DataType dtype = DataType::fp32;
 };
 
@@ -118,9 +118,9 @@ struct Dropout {
   }
   /// The scale of the kept, 2^bits / (2^bits - threshold); 0 when everything is dropped.
   constexpr double keep_scale() const {
-    return threshold() >= (1u << bits) ? 0.0
-                                       : static_cast<double>(1 << bits) /
-                                             static_cast<double>((1u << bits) - threshold());
+    return threshold() >= (1u << bits)
+               ? 0.0
+               : static_cast<double>(1 << bits) / static_cast<double>((1u << bits) - threshold());
   }
   /// Add this to the offset after a call, and the next call shares no draw with it.
   static constexpr std::uint64_t offset_advance(std::int64_t seqlen_q, std::int64_t seqlen_k,
@@ -143,17 +143,17 @@ struct MhaForwardArgs {
   std::int64_t head_dim = 0;    ///< D, of Q and K: 1 to 256
   std::int64_t head_dim_v = 0;  ///< Dv, of V and O: 1 to 256
 
-  Tensor<const void*> q;
-  Tensor<const void*> k;
-  Tensor<const void*> v;
-  Tensor<void*> o;
-  LseTensor lse;    ///< natural logarithm of sum exp(s); optional
-  BiasTensor bias;  ///< optional
+  Tensor<const void*> q{};
+  Tensor<const void*> k{};
+  Tensor<const void*> v{};
+  Tensor<void*> o{};
+  LseTensor lse{};    ///< natural logarithm of sum exp(s); optional
+  BiasTensor bias{};  ///< optional
 
-  std::optional<float> scale;  ///< default 1/sqrt(head_dim); any finite value, 0 included
-  Mask mask;
-  Dropout dropout;
-  Tensor<std::uint8_t*> keep_mask;  ///< optional: 1 where the score was kept, 0 where dropped
+  std::optional<float> scale{};  ///< default 1/sqrt(head_dim); any finite value, 0 included
+  Mask mask{};
+  Dropout dropout{};
+  Tensor<std::uint8_t*> keep_mask{};  ///< optional: 1 where the score was kept, 0 where dropped
 
   float scale_or_default() const {
     return scale.value_or(
@@ -165,7 +165,7 @@ struct MhaForwardArgs {
 /// shapes, strides, pointers, scale and mask are each group's own. Sequence indices of dropout
 /// count on from group to group: B*Hq of every group before, empty ones too.
 struct MhaForwardGroupedArgs {
-  std::vector<MhaForwardArgs> groups;
+  std::vector<MhaForwardArgs> groups{};
 };
 
 }  // namespace flashxdl
