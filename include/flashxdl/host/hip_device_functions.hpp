@@ -79,7 +79,7 @@ T* dynamic_shared() {
 
 // NOLINTBEGIN: these names are HIP's.
 inline constexpr flashxdl::host::detail::Coordinates<&flashxdl::host::thread_index> threadIdx{};
-inline constexpr flashxdl::host::detail::Coordinates<&flashxdl::host::block_index> blockIdx{};
+inline constexpr flashxdl::host::detail::Coordinates<&flashxdl::host::workgroup_id> blockIdx{};
 inline constexpr flashxdl::host::detail::Coordinates<&flashxdl::host::block_dim> blockDim{};
 inline constexpr flashxdl::host::detail::Coordinates<&flashxdl::host::grid_dim> gridDim{};
 inline constexpr int warpSize = static_cast<int>(flashxdl::host::detail::wave_size);

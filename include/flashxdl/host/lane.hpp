@@ -44,7 +44,12 @@ inline unsigned wave_lanes() {
 inline const Dim3& thread_index() {
   return detail::this_lane().thread;
 }
-inline const Dim3& block_index() {
+/// Number of the lane within its workgroup.
+inline unsigned thread_id() {
+  const detail::Lane& lane = detail::this_lane();
+  return lane.wave->id * detail::wave_size + lane.id;
+}
+inline const Dim3& workgroup_id() {
   return detail::this_lane().workgroup->block_index();
 }
 inline const Dim3& block_dim() {
