@@ -12,14 +12,12 @@
 
 namespace flashxdl::reference {
 
-namespace detail {
 /// |got - wanted|; 0 for equal infinities, infinite where just one is not finite.
-inline double distance(double got, double wanted) {
+inline double error_of(double got, double wanted) {
   if (got == wanted) return 0;
   const double difference = std::abs(got - wanted);
   return std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
 }
-}  // namespace detail
 
 /// Relative rounding of an output type, and its smallest subnormal.
 constexpr double unit_roundoff(DataType type) {
@@ -38,7 +36,7 @@ public:
   /// `plain`: of the plain implementation; `terms`: the sum of absolute values; `score`: the
   /// largest |s| of the row. A plain result that overflowed says nothing about precision.
   void add(double got, double wanted, double plain, double terms, double score) {
-    error_ = std::max(error_, detail::distance(got, wanted));
+    error_ = std::max(error_, error_of(got, wanted));
     if (std::isfinite(plain)) plain_error_ = std::max(plain_error_, std::abs(plain - wanted));
     largest_ = std::max(largest_, std::abs(wanted));
     terms_ = std::max(terms_, terms);
@@ -65,7 +63,7 @@ private:
 class RuleLse {
 public:
   void add(double got, double wanted, double score) {
-    error_ = std::max(error_, detail::distance(got, wanted));
+    error_ = std::max(error_, error_of(got, wanted));
     score_ = std::max(score_, score);
   }
   double error() const { return error_; }
