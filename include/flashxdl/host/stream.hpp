@@ -38,7 +38,7 @@ public:
     std::vector<Ticket> after;
   };
 
-  explicit Stream(bool blocking) : blocking(blocking) {}
+  explicit Stream(bool is_blocking) : blocking(is_blocking) {}
 
   bool idle() const { return completed == submitted; }
   bool done(std::uint64_t number) const { return completed >= number; }
