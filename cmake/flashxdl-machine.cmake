@@ -110,13 +110,15 @@ function(flashxdl_resolve_gpu_targets out)
   set(${out} "${kept}" PARENT_SCOPE)
 endfunction()
 
-# Gives the INTERFACE target what the machine needs. A macro, so that the packages it finds are
-# known in the caller's scope.
-macro(flashxdl_require_machine target machine)
+# Gives the INTERFACE target what the machine needs; include_dir holds flashxdl/. A macro, so that
+# the packages it finds are known in the caller's scope.
+macro(flashxdl_require_machine target machine include_dir)
   if(${machine} STREQUAL "host")
     find_package(Threads REQUIRED)
     find_package(Boost 1.74 CONFIG REQUIRED COMPONENTS context)
     target_link_libraries(${target} INTERFACE Boost::context Threads::Threads)
+    # <hip/hip_runtime.h> and <hip/hip_runtime_api.h> in the user's sources are the CPU target's.
+    target_include_directories(${target} INTERFACE "${include_dir}/flashxdl/host/compat")
   else()
     flashxdl_require_amdgcn(${target})
   endif()

@@ -1,0 +1,15 @@
+/// Attention forward in fp16, tensors in BHSD order, one head to a batch: O = softmax(scale * Q
+/// K^T) V.
+
+#include "common/launch_front.hpp"
+
+int main(int argc, char** argv) {
+  using namespace flashxdl;
+  return example::run_forward_example({.summary = "Batched attention, fp16, BHSD",
+                                       .init = 2,
+                                       .dtype = DataType::fp16,
+                                       .groups = {{.batch = 2, .seqlen_q = 510, .seqlen_k = 510}},
+                                       .head_dim = 64,
+                                       .head_dim_v = 128},
+                                      argc, argv, example::launch_batched);
+}

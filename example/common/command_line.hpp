@@ -1,0 +1,15 @@
+#pragma once
+/// \file
+/// The command line of the forward examples.
+
+#include <optional>
+
+#include "common/forward_config.hpp"
+
+namespace flashxdl::example {
+
+/// Overrides `config` by the command line. If the program should end here (--help, or an error that
+/// was printed), returns its exit status.
+std::optional<int> parse_command_line(ForwardConfig& config, int argc, const char* const* argv);
+
+}  // namespace flashxdl::example

@@ -1,0 +1,66 @@
+#pragma once
+/// \file
+/// HIP for the examples: errors become exceptions, memory frees itself.
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "flashxdl/hip.hpp"
+
+namespace flashxdl::example {
+
+/// Throws what HIP says; `what` names the call.
+inline void check_hip(hipError_t error, const char* what) {
+  if (error == hipSuccess) return;
+  throw std::runtime_error(std::string(what) + ": " + hipGetErrorName(error) + ", " +
+                           hipGetErrorString(error));
+}
+
+/// Throws if this machine has no device that HIP can use.
+inline void require_device() {
+  int count = 0;
+  const hipError_t error = hipGetDeviceCount(&count);
+  if (error == hipErrorNoDevice || (error == hipSuccess && count == 0)) {
+    throw std::runtime_error("no device was found: HIP sees no AMD GPU in this machine");
+  }
+  check_hip(error, "hipGetDeviceCount");
+}
+
+/// Bytes on the device with their copy on the host.
+class DeviceMemory {
+public:
+  explicit DeviceMemory(std::size_t bytes) : host_(bytes) {
+    if (bytes > 0) check_hip(hipMalloc(&device_, bytes), "hipMalloc");
+  }
+  DeviceMemory(DeviceMemory&& other) noexcept
+      : host_(std::move(other.host_)), device_(std::exchange(other.device_, nullptr)) {}
+  DeviceMemory& operator=(DeviceMemory&&) = delete;
+  ~DeviceMemory() {
+    if (device_ != nullptr) static_cast<void>(hipFree(device_));
+  }
+
+  void* host() { return host_.data(); }
+  const void* host() const { return host_.data(); }
+  void* device() const { return device_; }
+  std::size_t bytes() const { return host_.size(); }
+
+  void upload() { copy(device_, host_.data(), hipMemcpyHostToDevice); }
+  void download() { copy(host_.data(), device_, hipMemcpyDeviceToHost); }
+  /// Every byte 0xff: NaN in fp16, bf16 and fp32.
+  void fill_with_nan() {
+    if (!host_.empty()) check_hip(hipMemset(device_, 0xff, host_.size()), "hipMemset");
+  }
+
+private:
+  void copy(void* to, const void* from, hipMemcpyKind kind) const {
+    if (!host_.empty()) check_hip(hipMemcpy(to, from, host_.size(), kind), "hipMemcpy");
+  }
+
+  std::vector<std::byte> host_;
+  void* device_ = nullptr;
+};
+
+}  // namespace flashxdl::example
