@@ -71,13 +71,19 @@ public:
   const Stream* origin() const { return origin_; }
   hipStreamCaptureMode mode() const { return mode_; }
   std::thread::id thread() const { return thread_; }
-  std::vector<Work> take() { return std::move(works_); }
+  bool ended() const { return ended_; }
+  /// Ends the capture and gives what it recorded.
+  std::vector<Work> end() {
+    ended_ = true;
+    return std::move(works_);
+  }
 
 private:
   const Stream* origin_;
   hipStreamCaptureMode mode_;
   std::thread::id thread_ = std::this_thread::get_id();
   bool invalid_ = false;
+  bool ended_ = false;
   std::vector<Work> works_;
   std::map<const Stream*, CaptureClock> clocks_;
 };

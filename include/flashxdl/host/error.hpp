@@ -3,6 +3,7 @@
 /// HIP's errors: the calling thread's last error, names and sentences.
 
 #include <cstdio>
+#include <iterator>
 #include <mutex>
 #include <string>
 
@@ -18,6 +19,63 @@ inline constinit thread_local hipError_t last_error = hipSuccess;
 inline hipError_t report(hipError_t error) {
   if (error != hipSuccess) last_error = error;
   return error;
+}
+
+struct ErrorText {
+  hipError_t code;
+  const char* name;
+  const char* sentence;
+};
+
+inline constexpr ErrorText error_texts[] = {
+    {hipSuccess, "hipSuccess", "no error"},
+    {hipErrorInvalidValue, "hipErrorInvalidValue", "invalid argument"},
+    {hipErrorOutOfMemory, "hipErrorOutOfMemory", "out of memory"},
+    {hipErrorNotInitialized, "hipErrorNotInitialized", "the runtime is not initialised"},
+    {hipErrorDeinitialized, "hipErrorDeinitialized", "the runtime has shut down"},
+    {hipErrorInvalidConfiguration, "hipErrorInvalidConfiguration",
+     "invalid grid, block or LDS size of a launch"},
+    {hipErrorInvalidSymbol, "hipErrorInvalidSymbol", "no such device symbol"},
+    {hipErrorInvalidDevicePointer, "hipErrorInvalidDevicePointer", "not a device pointer"},
+    {hipErrorInvalidMemcpyDirection, "hipErrorInvalidMemcpyDirection",
+     "invalid direction of a copy"},
+    {hipErrorInvalidDeviceFunction, "hipErrorInvalidDeviceFunction", "invalid kernel function"},
+    {hipErrorNoDevice, "hipErrorNoDevice", "there is no device"},
+    {hipErrorInvalidDevice, "hipErrorInvalidDevice", "no such device"},
+    {hipErrorInvalidHandle, "hipErrorInvalidHandle", "invalid stream, event or graph"},
+    {hipErrorIllegalState, "hipErrorIllegalState",
+     "the stream or graph is not in a state that permits this"},
+    {hipErrorNotReady, "hipErrorNotReady", "not finished yet"},
+    {hipErrorIllegalAddress, "hipErrorIllegalAddress", "memory outside an allocation was written"},
+    {hipErrorLaunchOutOfResources, "hipErrorLaunchOutOfResources",
+     "the launch needs more resources than there are"},
+    {hipErrorLaunchFailure, "hipErrorLaunchFailure", "a kernel failed; its message is on stderr"},
+    {hipErrorNotSupported, "hipErrorNotSupported", "not supported on the CPU target"},
+    {hipErrorStreamCaptureUnsupported, "hipErrorStreamCaptureUnsupported",
+     "not permitted while a stream is capturing"},
+    {hipErrorStreamCaptureInvalidated, "hipErrorStreamCaptureInvalidated",
+     "an earlier error has invalidated the capture"},
+    {hipErrorStreamCaptureMerge, "hipErrorStreamCaptureMerge", "would merge two captures"},
+    {hipErrorStreamCaptureUnmatched, "hipErrorStreamCaptureUnmatched",
+     "the capture did not begin on this stream"},
+    {hipErrorStreamCaptureUnjoined, "hipErrorStreamCaptureUnjoined",
+     "a stream that joined the capture was not joined back into its origin"},
+    {hipErrorStreamCaptureIsolation, "hipErrorStreamCaptureIsolation",
+     "would make captured work depend on work outside the capture"},
+    {hipErrorStreamCaptureImplicit, "hipErrorStreamCaptureImplicit",
+     "the null stream cannot take part while a blocking stream is capturing"},
+    {hipErrorCapturedEvent, "hipErrorCapturedEvent", "the event was recorded in a capture"},
+    {hipErrorStreamCaptureWrongThread, "hipErrorStreamCaptureWrongThread",
+     "the capture began on another thread"},
+    {hipErrorUnknown, "hipErrorUnknown", "unknown error"},
+};
+
+/// Of the last entry, unknown, for a number that is no error.
+constexpr const ErrorText& error_text(hipError_t code) {
+  for (const ErrorText& text : error_texts) {
+    if (text.code == code) return text;
+  }
+  return error_texts[std::size(error_texts) - 1];
 }
 
 struct LaunchFailures {
@@ -49,118 +107,9 @@ inline std::string last_launch_failure() {
 }  // namespace flashxdl::host
 
 inline const char* hipGetErrorName(hipError_t error) {
-  switch (error) {
-    case hipSuccess:
-      return "hipSuccess";
-    case hipErrorInvalidValue:
-      return "hipErrorInvalidValue";
-    case hipErrorOutOfMemory:
-      return "hipErrorOutOfMemory";
-    case hipErrorNotInitialized:
-      return "hipErrorNotInitialized";
-    case hipErrorDeinitialized:
-      return "hipErrorDeinitialized";
-    case hipErrorInvalidConfiguration:
-      return "hipErrorInvalidConfiguration";
-    case hipErrorInvalidSymbol:
-      return "hipErrorInvalidSymbol";
-    case hipErrorInvalidDevicePointer:
-      return "hipErrorInvalidDevicePointer";
-    case hipErrorInvalidMemcpyDirection:
-      return "hipErrorInvalidMemcpyDirection";
-    case hipErrorInvalidDeviceFunction:
-      return "hipErrorInvalidDeviceFunction";
-    case hipErrorNoDevice:
-      return "hipErrorNoDevice";
-    case hipErrorInvalidDevice:
-      return "hipErrorInvalidDevice";
-    case hipErrorInvalidHandle:
-      return "hipErrorInvalidHandle";
-    case hipErrorIllegalState:
-      return "hipErrorIllegalState";
-    case hipErrorNotReady:
-      return "hipErrorNotReady";
-    case hipErrorIllegalAddress:
-      return "hipErrorIllegalAddress";
-    case hipErrorLaunchOutOfResources:
-      return "hipErrorLaunchOutOfResources";
-    case hipErrorLaunchFailure:
-      return "hipErrorLaunchFailure";
-    case hipErrorNotSupported:
-      return "hipErrorNotSupported";
-    case hipErrorStreamCaptureUnsupported:
-      return "hipErrorStreamCaptureUnsupported";
-    case hipErrorStreamCaptureInvalidated:
-      return "hipErrorStreamCaptureInvalidated";
-    case hipErrorStreamCaptureMerge:
-      return "hipErrorStreamCaptureMerge";
-    case hipErrorStreamCaptureUnmatched:
-      return "hipErrorStreamCaptureUnmatched";
-    case hipErrorStreamCaptureUnjoined:
-      return "hipErrorStreamCaptureUnjoined";
-    case hipErrorStreamCaptureIsolation:
-      return "hipErrorStreamCaptureIsolation";
-    case hipErrorStreamCaptureImplicit:
-      return "hipErrorStreamCaptureImplicit";
-    case hipErrorCapturedEvent:
-      return "hipErrorCapturedEvent";
-    case hipErrorStreamCaptureWrongThread:
-      return "hipErrorStreamCaptureWrongThread";
-    case hipErrorUnknown:
-      break;
-  }
-  return "hipErrorUnknown";
+  return flashxdl::host::detail::error_text(error).name;
 }
 
 inline const char* hipGetErrorString(hipError_t error) {
-  switch (error) {
-    case hipSuccess:
-      return "no error";
-    case hipErrorInvalidValue:
-      return "invalid argument";
-    case hipErrorOutOfMemory:
-      return "out of memory";
-    case hipErrorDeinitialized:
-      return "the runtime has shut down";
-    case hipErrorInvalidConfiguration:
-      return "invalid grid, block or LDS size of a launch";
-    case hipErrorInvalidDevicePointer:
-      return "not a device pointer";
-    case hipErrorInvalidMemcpyDirection:
-      return "invalid direction of a copy";
-    case hipErrorInvalidDeviceFunction:
-      return "invalid kernel function";
-    case hipErrorInvalidDevice:
-      return "no such device";
-    case hipErrorInvalidHandle:
-      return "invalid stream, event or graph";
-    case hipErrorNotReady:
-      return "not finished yet";
-    case hipErrorIllegalAddress:
-      return "memory outside an allocation was written";
-    case hipErrorLaunchFailure:
-      return "a kernel failed; its message is on stderr";
-    case hipErrorNotSupported:
-      return "not supported on the CPU target";
-    case hipErrorStreamCaptureUnsupported:
-      return "not permitted while a stream is capturing";
-    case hipErrorStreamCaptureInvalidated:
-      return "an earlier error has invalidated the capture";
-    case hipErrorStreamCaptureMerge:
-      return "would merge two captures";
-    case hipErrorStreamCaptureUnmatched:
-      return "the capture did not begin on this stream";
-    case hipErrorStreamCaptureUnjoined:
-      return "a stream that joined the capture was not joined back into its origin";
-    case hipErrorStreamCaptureIsolation:
-      return "would make captured work depend on work outside the capture";
-    case hipErrorStreamCaptureImplicit:
-      return "the null stream cannot take part while a blocking stream is capturing";
-    case hipErrorCapturedEvent:
-      return "the event was recorded in a capture";
-    case hipErrorStreamCaptureWrongThread:
-      return "the capture began on another thread";
-    default:
-      return hipGetErrorName(error);
-  }
+  return flashxdl::host::detail::error_text(error).sentence;
 }

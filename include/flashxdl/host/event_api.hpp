@@ -93,6 +93,7 @@ inline hipError_t wait_event(hipStream_t stream_handle, hipEvent_t event_handle)
   if (!event || !stream) return hipErrorInvalidResourceHandle;
   if (all.stopped()) return hipErrorDeinitialized;
   if (event->capture) {
+    if (event->capture->ended()) return hipErrorCapturedEvent;
     if (all.is_null(stream)) return hipErrorStreamCaptureImplicit;
     if (stream->capture && stream->capture != event->capture) {
       stream->capture->invalidate();

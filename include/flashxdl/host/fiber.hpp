@@ -69,7 +69,7 @@ private:
 
   boost::context::fiber context_;
   Fiber* previous_ = nullptr;  ///< who entered this fiber last
-  FiberShadow shadow_;
+  [[no_unique_address]] FiberShadow shadow_;
 };
 
 /// The stacks of `count` fibers in one allocation. Below each stack lies a gap: an overflow runs

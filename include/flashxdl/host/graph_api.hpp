@@ -3,7 +3,9 @@
 /// Stream capture and the graphs that come of it.
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -86,9 +88,10 @@ inline hipError_t end_capture(hipStream_t handle, hipGraph_t* graph) {
   for (const auto& each : all.all()) {
     if (each->capture == capture) each->capture.reset();
   }
+  auto works = std::make_shared<GraphWorks>(capture->end());
   if (capture->invalid()) return hipErrorStreamCaptureInvalidated;
   if (!capture->joined()) return hipErrorStreamCaptureUnjoined;
-  *graph = graphs().graphs.add(std::make_shared<GraphWorks>(capture->take()));
+  *graph = graphs().graphs.add(std::move(works));
   return hipSuccess;
 }
 

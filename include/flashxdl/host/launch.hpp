@@ -41,9 +41,13 @@ inline hipError_t run_kernel(const Kernel& kernel) {
   return hipErrorLaunchFailure;
 }
 
-template <class Body>
+/// The compiler's spelling of a type.
+template <class Type>
 constexpr std::string_view type_name() {
-  return __PRETTY_FUNCTION__;
+  std::string_view text = __PRETTY_FUNCTION__;
+  constexpr std::string_view before = "Type = ";
+  if (const auto at = text.find(before); at != text.npos) text.remove_prefix(at + before.size());
+  return text.substr(0, text.find_first_of(";]"));
 }
 
 template <class Body>

@@ -32,7 +32,8 @@ namespace flashxdl::host::detail {
 class Workgroup;
 struct Wave;
 
-struct Lane {
+/// One cache line, without sanitizers.
+struct alignas(64) Lane {
   Fiber fiber;
   Lane* next = nullptr;  ///< in the wave's ring
   Wave* wave = nullptr;
