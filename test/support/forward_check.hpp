@@ -203,7 +203,7 @@ inline std::string check_forward(const ForwardProblem& problem, std::uint64_t se
   const ForwardReference reference(problem, sequence_base);
   std::string failures;
   for (const std::string& failure : {reference.check_o(), reference.check_lse(),
-                                     reference.check_keep(), problem.writes_outside()}) {
+                                     reference.check_keep(), writes_outside({&problem})}) {
     if (!failure.empty()) failures += failure + "; ";
   }
   return failures;

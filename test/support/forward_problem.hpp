@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,20 +25,15 @@ struct ForwardProblem {
   void upload() { for_each_buffer(&Buffer::upload); }
   void download() { for_each_buffer(&Buffer::download); }
 
-  /// After download(): a sentence for every tensor with writes outside of its outputs, or "".
-  std::string writes_outside() const {
-    std::string found;
-    for (const Named& named : tensors()) {
-      const TestTensor* tensor = named.tensor;
-      if (!*tensor) continue;
-      const std::ptrdiff_t at = tensor->buffer->first_change([&](std::size_t bytes) {
-        return named.is_output ? tensor->element_bytes(bytes) : std::vector<bool>(bytes);
-      });
-      if (at == Buffer::no_change) continue;
-      found += std::string(named.name) + ": byte " + std::to_string(at) + " of " +
-               std::to_string(tensor->buffer->bytes()) + " was overwritten; ";
-    }
-    return found;
+  struct Named {
+    const char* name;
+    const TestTensor* tensor;
+    bool is_output;
+  };
+  std::vector<Named> tensors() const {
+    return {{"Q", &q, false},          {"K", &k, false}, {"V", &v, false},
+            {"bias", &bias, false},    {"O", &o, true},  {"LSE", &lse, true},
+            {"keep mask", &keep, true}};
   }
 
   static Shape q_shape(const MhaForwardArgs& a) {
@@ -60,17 +56,6 @@ struct ForwardProblem {
   }
 
 private:
-  struct Named {
-    const char* name;
-    const TestTensor* tensor;
-    bool is_output;
-  };
-  std::vector<Named> tensors() const {
-    return {{"Q", &q, false},          {"K", &k, false}, {"V", &v, false},
-            {"bias", &bias, false},    {"O", &o, true},  {"LSE", &lse, true},
-            {"keep mask", &keep, true}};
-  }
-
   void for_each_buffer(void (Buffer::*action)()) {
     std::vector<Buffer*> done;  // packed tensors share one
     for (const auto& named : tensors()) {
@@ -102,5 +87,32 @@ private:
     return a;
   }
 };
+
+/// After download() of problems that may share buffers: a sentence for every buffer with a write
+/// outside of all their outputs (with `none_allowed`, any write), or "".
+inline std::string writes_outside(const std::vector<const ForwardProblem*>& problems,
+                                  bool none_allowed = false) {
+  std::map<const Buffer*, std::vector<ForwardProblem::Named>> uses;
+  for (const ForwardProblem* problem : problems) {
+    for (const auto& named : problem->tensors()) {
+      if (*named.tensor) uses[named.tensor->buffer.get()].push_back(named);
+    }
+  }
+  std::string found;
+  for (const auto& [buffer, tensors] : uses) {
+    const auto written = [&tensors = tensors, none_allowed](std::size_t bytes) {
+      std::vector<bool> marked(bytes);
+      for (const auto& named : tensors) {
+        if (named.is_output && !none_allowed) named.tensor->mark_elements(marked);
+      }
+      return marked;
+    };
+    const std::ptrdiff_t at = buffer->first_change(written);
+    if (at == Buffer::no_change) continue;
+    found += std::string(tensors.front().name) + ": byte " + std::to_string(at) + " of " +
+             std::to_string(buffer->bytes()) + " was overwritten; ";
+  }
+  return found;
+}
 
 }  // namespace flashxdl::test

@@ -44,13 +44,11 @@ struct TestTensor {
   }
 
   /// Marks the bytes of the elements.
-  std::vector<bool> element_bytes(std::size_t bytes) const {
-    std::vector<bool> marked(bytes);
+  void mark_elements(std::vector<bool>& marked) const {
     layout.for_each([&](std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t d) {
       const auto first = static_cast<std::size_t>(layout.at(b, h, s, d)) * element_size();
       for (std::size_t n = 0; n < element_size(); ++n) marked[first + n] = true;
     });
-    return marked;
   }
 
 private:
