@@ -83,7 +83,7 @@ TEST_F(HostFailure, LaneReturnsWhileOthersWaitAtACollective) {
 
 TEST_F(HostFailure, LanesArriveAfterOthersReturned) {
   const auto message = failure_of("late", dim3(3, 2), dim3(8, 16), [&] {
-    const bool here = host::workgroup_id() == dim3(2, 1) && host::wave_id() == 1;
+    const bool here = host::workgroup_id() == dim3(2, 1, 0) && host::wave_id() == 1;
     if (here && host::lane_id() < 40) return;
     meet("reduce");
   });

@@ -51,7 +51,7 @@ using hipGraphNode_t = struct hipGraphNode*;
 
 using hipHostFn_t = void (*)(void* user_data);
 
-enum hipMemcpyKind {
+enum hipMemcpyKind : int {
   hipMemcpyHostToHost = 0,
   hipMemcpyHostToDevice = 1,
   hipMemcpyDeviceToHost = 2,
@@ -59,26 +59,26 @@ enum hipMemcpyKind {
   hipMemcpyDefault = 4,
 };
 
-enum hipMemoryType {
+enum hipMemoryType : int {
   hipMemoryTypeUnregistered = 0,
   hipMemoryTypeHost = 1,
   hipMemoryTypeDevice = 2,
   hipMemoryTypeManaged = 3,
 };
 
-enum hipStreamCaptureMode {
+enum hipStreamCaptureMode : int {
   hipStreamCaptureModeGlobal = 0,
   hipStreamCaptureModeThreadLocal = 1,
   hipStreamCaptureModeRelaxed = 2,
 };
 
-enum hipStreamCaptureStatus {
+enum hipStreamCaptureStatus : int {
   hipStreamCaptureStatusNone = 0,
   hipStreamCaptureStatusActive = 1,
   hipStreamCaptureStatusInvalidated = 2,
 };
 
-enum hipDeviceAttribute_t {
+enum hipDeviceAttribute_t : int {
   hipDeviceAttributeConcurrentKernels = 8,
   hipDeviceAttributeIntegrated = 16,
   hipDeviceAttributeL2CacheSize = 19,
