@@ -1,12 +1,14 @@
 #pragma once
 /// \file
-/// Which machine this translation unit is compiled for, and the function attributes that go with it.
+/// Which machine this translation unit is compiled for, and the function attributes that go with
+/// it.
 ///
-/// | compiled as                  | FLASHXDL_AMDGCN | FLASHXDL_DEVICE_PASS | meaning                         |
+/// | compiled as                  | FLASHXDL_AMDGCN | FLASHXDL_DEVICE_PASS | meaning |
 /// |------------------------------|-----------------|----------------------|---------------------------------|
-/// | HIP (`-x hip`), device pass  | 1               | 1                    | AMD machine code                |
-/// | HIP (`-x hip`), host pass    | 1               | 0                    | launches AMD machine code       |
-/// | plain C++                    | 0               | 1                    | the CPU target: fibers as lanes |
+/// | HIP (`-x hip`), device pass  | 1               | 1                    | AMD machine code | |
+/// HIP (`-x hip`), host pass    | 1               | 0                    | launches AMD machine
+/// code       | | plain C++                    | 0               | 1                    | the CPU
+/// target: fibers as lanes |
 
 #if defined(__HIP__)
 #define FLASHXDL_AMDGCN 1

@@ -161,8 +161,8 @@ struct MhaForwardArgs {
   }
 };
 
-/// A list of forward problems, one launch. dtype, dropout and the bias type agree over the groups;
-/// shapes, strides, pointers, scale and mask are each group's own. Sequence indices of dropout
+/// A list of forward problems, one launch. The groups agree on dtype and dropout bits; shapes,
+/// strides, pointers, scale, mask and the rest are each group's own. Sequence indices of dropout
 /// count on from group to group: B*Hq of every group before, empty ones too.
 struct MhaForwardGroupedArgs {
   std::vector<MhaForwardArgs> groups{};

@@ -15,7 +15,7 @@ enum class StatusCode {
 };
 
 class [[nodiscard]] Status {
- public:
+public:
   Status() = default;
   Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
 
@@ -32,7 +32,7 @@ class [[nodiscard]] Status {
   /// Empty when ok.
   const std::string& message() const { return message_; }
 
- private:
+private:
   StatusCode code_ = StatusCode::ok;
   std::string message_;
 };

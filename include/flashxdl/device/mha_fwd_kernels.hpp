@@ -1,0 +1,82 @@
+#pragma once
+/// \file
+/// Kernels around a gridwise forward algorithm: for one problem, whose descriptor comes with the
+/// launch, and for a list of problems, whose descriptors lie in device memory.
+
+#include <cstdint>
+
+#include "flashxdl/arch/arch.hpp"
+#include "flashxdl/core/config.hpp"
+#include "flashxdl/grid/mha_fwd_problem.hpp"
+#include "flashxdl/grid/workgroup_map.hpp"
+
+namespace flashxdl::device {
+
+template <class Gridwise>
+struct BatchedKernel {
+  struct Arguments {
+    MhaFwdDescriptor problem;
+    std::uint32_t grid_x;
+  };
+  static constexpr const char* name = Gridwise::name;
+  static constexpr int threads = Gridwise::threads;
+  static constexpr int waves_per_simd = Gridwise::waves_per_simd;
+
+  static FLASHXDL_DEVICE void run(const Arguments& a) {
+    const std::uint64_t number = grid::workgroup_number(a.grid_x);
+    if (number < a.problem.workgroups) {
+      Gridwise::run(a.problem, static_cast<std::uint32_t>(number));
+    }
+  }
+};
+
+template <class Gridwise>
+struct GroupedKernel {
+  struct Arguments {
+    const MhaFwdDescriptor* groups;
+    std::uint64_t workgroups;
+    std::uint32_t count;
+    std::uint32_t grid_x;
+  };
+  static constexpr const char* name = Gridwise::name;
+  static constexpr int threads = Gridwise::threads;
+  static constexpr int waves_per_simd = Gridwise::waves_per_simd;
+
+  static FLASHXDL_DEVICE void run(const Arguments& a) {
+    const std::uint64_t number = grid::workgroup_number(a.grid_x);
+    if (number >= a.workgroups) return;
+    const auto* groups = arch::constant(a.groups);
+    const std::uint32_t group = grid::find_group(groups, a.count, number);
+    const MhaFwdDescriptor problem = arch::load_constant(groups + group);
+    Gridwise::run(problem, static_cast<std::uint32_t>(number - problem.first_group));
+  }
+};
+
+/// Writes descriptors to device memory from the launch's own arguments: nothing of the caller's is
+/// read after the call, and a captured graph carries its descriptors.
+struct UploadKernel {
+  static constexpr int batch = 8;
+  struct Arguments {
+    MhaFwdDescriptor* to;
+    std::uint32_t count;
+    MhaFwdDescriptor items[batch];
+  };
+  static_assert(sizeof(Arguments) <= 4096, "kernel arguments are at most 4 KiB");
+  static constexpr const char* name = "DescriptorUpload";
+  static constexpr int threads = arch::wave_size;
+  static constexpr int waves_per_simd = 1;
+
+  static FLASHXDL_DEVICE void run(const Arguments& a) {
+    constexpr std::uint32_t words = sizeof(MhaFwdDescriptor) / 4;
+    static_assert(sizeof(MhaFwdDescriptor) % 4 == 0, "descriptors are copied word by word");
+    const arch::Buffer to(a.to, a.count * words * 4);
+    for (std::uint32_t item = 0; item < a.count; ++item) {
+      for (std::uint32_t i = arch::thread_id(); i < words; i += threads) {
+        const std::uint32_t word = reinterpret_cast<const std::uint32_t*>(&a.items[item])[i];
+        to.store_u32((item * words + i) * 4, word);
+      }
+    }
+  }
+};
+
+}  // namespace flashxdl::device
