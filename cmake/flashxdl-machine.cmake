@@ -66,10 +66,13 @@ function(flashxdl_resolve_machine out)
   set(${out} ${machine} PARENT_SCOPE)
 endfunction()
 
+# HIP without ROCm's device headers and library, which the kernels do not use.
+set(FLASHXDL_BARE_HIP -nogpuinc -nogpulib)
+
 # Compiles an empty HIP source with the given options; sets `ok`, and `why` to what was said if not.
 function(flashxdl_probe_hip ok why)
   execute_process(
-    COMMAND "${CMAKE_CXX_COMPILER}" -Werror -nogpuinc -nogpulib ${ARGN} -c -x hip /dev/null
+    COMMAND "${CMAKE_CXX_COMPILER}" -Werror ${ARGN} -c -x hip /dev/null
             -o "${CMAKE_BINARY_DIR}/CMakeFiles/flashxdl_probe.o"
     RESULT_VARIABLE result OUTPUT_VARIABLE said ERROR_VARIABLE said)
   if(result EQUAL 0)
@@ -95,7 +98,7 @@ function(flashxdl_resolve_gpu_targets out)
       list(JOIN FLASHXDL_KNOWN_GPU_TARGETS ", " known)
       message(FATAL_ERROR "GPU_TARGETS has '${arch}'; flashxdl has kernels for ${known}")
     endif()
-    flashxdl_probe_hip(ok why --offload-arch=${arch})
+    flashxdl_probe_hip(ok why ${FLASHXDL_BARE_HIP} --offload-arch=${arch})
     if(ok)
       list(APPEND kept ${arch})
     elseif(wanted)
@@ -124,7 +127,7 @@ macro(flashxdl_require_machine target machine include_dir)
   endif()
 endmacro()
 
-# HIP without ROCm's CMake packages or device libraries: clang compiles C++ sources as HIP.
+# HIP without ROCm's CMake packages: clang compiles C++ sources as HIP.
 function(flashxdl_require_amdgcn target)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "FLASHXDL_TARGET=amdgcn compiles HIP with clang, but the C++ compiler is "
@@ -139,11 +142,16 @@ function(flashxdl_require_amdgcn target)
   endif()
   flashxdl_resolve_gpu_targets(architectures)
   list(TRANSFORM architectures PREPEND "--offload-arch=" OUTPUT_VARIABLE arch_options)
-  set(hip_options -nogpuinc -nogpulib)
-  # Newer clangs put C++ wrapper headers, which need ROCm's, before the standard library's.
-  flashxdl_probe_hip(ok why -nohipwrapperinc --offload-arch=gfx90a)
-  if(ok)
-    list(APPEND hip_options -nohipwrapperinc)
+  # Where the compiler finds ROCm, the user's sources may use all of HIP, else its host API.
+  set(hip_options "")
+  flashxdl_probe_hip(has_rocm why ${arch_options})
+  if(NOT has_rocm)
+    set(hip_options ${FLASHXDL_BARE_HIP})
+    # Newer clangs put C++ wrapper headers, which need ROCm's, before the standard library's.
+    flashxdl_probe_hip(ok why ${FLASHXDL_BARE_HIP} -nohipwrapperinc ${arch_options})
+    if(ok)
+      list(APPEND hip_options -nohipwrapperinc)
+    endif()
   endif()
   target_compile_options(${target} INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-x hip>"
