@@ -271,11 +271,11 @@ TEST_F(HostFailure, EveryWayOfWaitingReportsIt) {
 }
 
 /// Writes every byte of a frame of about `kib` KiB.
-__attribute__((noinline)) unsigned use_stack(unsigned kib) {
+__attribute__((noinline)) int use_stack(unsigned kib) {
   constexpr unsigned frame = 1024;
   volatile char bytes[frame];
   for (unsigned i = 0; i < frame; ++i) bytes[i] = static_cast<char>(i);
-  return kib <= 1 ? static_cast<unsigned>(bytes[frame / 2]) : use_stack(kib - 1) + bytes[1];
+  return kib <= 1 ? bytes[frame / 2] : use_stack(kib - 1) + bytes[1];
 }
 
 TEST_F(HostFailure, StackOverflow) {
