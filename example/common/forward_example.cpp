@@ -14,6 +14,7 @@
 #include "common/forward_work.hpp"
 #include "common/verify_forward.hpp"
 #include "flashxdl/core/config.hpp"
+#include "flashxdl/device/stream_config.hpp"
 
 namespace flashxdl::example {
 namespace {
@@ -90,35 +91,18 @@ ExitCode run(const ForwardConfig& config, const LaunchForward& launch) {
   return right ? passed : wrong_result;
 }
 
-/// An event that goes with its scope.
-class Event {
-public:
-  Event() { check_hip(hipEventCreate(&event_), "hipEventCreate"); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  ~Event() { static_cast<void>(hipEventDestroy(event_)); }
-  hipEvent_t get() const { return event_; }
-
-private:
-  hipEvent_t event_ = nullptr;
-};
-
 }  // namespace
 
 float average_milliseconds(hipStream_t stream, int repeat, const std::function<Status()>& launch) {
-  const auto launch_once = [&] {
-    if (const Status status = launch(); !status) throw std::runtime_error(status.message());
+  const auto require = [](const Status& status) {
+    if (!status) throw std::runtime_error(status.message());
   };
-  const Event start;
-  const Event stop;
-  launch_once();
-  check_hip(hipEventRecord(start.get(), stream), "hipEventRecord");
-  for (int i = 0; i < repeat; ++i) launch_once();
-  check_hip(hipEventRecord(stop.get(), stream), "hipEventRecord");
-  check_hip(hipEventSynchronize(stop.get()), "hipEventSynchronize");
-  float total = 0;
-  check_hip(hipEventElapsedTime(&total, start.get(), stop.get()), "hipEventElapsedTime");
-  return total / static_cast<float>(repeat);
+  require(launch());
+  device::Timer timer(stream);
+  require(timer.start());
+  for (int i = 0; i < repeat; ++i) require(launch());
+  require(timer.stop());
+  return timer.milliseconds() / static_cast<float>(repeat);
 }
 
 int run_forward_example(ForwardConfig config, int argc, const char* const* argv,

@@ -105,6 +105,10 @@ struct MhaForwardFamily {
     return with_variant(ForwardTraits(args),
                         [](auto v) { return decltype(v)::Batched::GetTypeString(); });
   }
+  static std::string type_string(const MhaForwardGroupedArgs& args) {
+    return with_variant(ForwardTraits(args),
+                        [](auto v) { return decltype(v)::Grouped::GetTypeString(); });
+  }
 
 private:
   template <BiasKind Bias, int Bits, bool Wide>
@@ -272,6 +276,16 @@ std::string MhaForwardTypeString(const MhaForwardArgs& args) {
   return device::detail::with_family<Instances>(
       args.dtype, device::detail::largest_head_dim(args), std::string(),
       [&](auto family) { return decltype(family)::type_string(args); });
+}
+/// The same for a list; empty, too, for a list without groups.
+template <class Instances = BuiltInInstances>
+std::string MhaForwardTypeString(const MhaForwardGroupedArgs& args) {
+  std::string name;
+  const auto status = device::detail::with_grouped_family<Instances>(args, [&](auto family) {
+    name = decltype(family)::type_string(args);
+    return Status();
+  });
+  return status ? name : std::string();
 }
 
 }  // namespace flashxdl
