@@ -39,7 +39,8 @@ must_run() {
   "$@" >"$work/run.log" 2>&1 || status=$?
   cat "$work/run.log"
   if [ "$status" -eq 0 ]; then return; fi
-  if [ "$machine" != amdgcn ] || [ -e /dev/kfd ] || ! grep -Eq "hipError(NoDevice|InvalidDevice)" "$work/run.log"; then
+  if [ "$machine" != amdgcn ] || [ -e /dev/kfd ] ||
+    ! grep -Eq 'hipError(NoDevice|InvalidDevice)' "$work/run.log"; then
     fail "$1 ends with status $status"
   fi
 }
@@ -58,8 +59,17 @@ must_configure_and_build client "$source/example/client" "-DCMAKE_PREFIX_PATH=$p
 must_run "$work/client/flashxdl_client"
 
 package=("$source/test/package/consumer" -DHOW=package "-DCMAKE_PREFIX_PATH=$prefix")
-must_configure_and_build consumer "${package[@]}" -DWANTED=0.1
+# The README's program is a user's, too.
+sed -n '/^```cpp$/,/^```$/{//!p}' "$source/README.md" >"$work/readme.cpp"
+[ -s "$work/readme.cpp" ] || fail "README.md has no C++ program"
+must_configure_and_build consumer "${package[@]}" -DWANTED=0.1 "-DPROGRAM=$work/readme.cpp"
 must_run "$work/consumer/consumer"
+status=0
+"$work/consumer/program" || status=$?
+if [ "$status" -ne 0 ] && { [ "$machine" = host ] || [ -e /dev/kfd ]; }; then
+  fail "the README's program ends with status $status"
+fi
+echo "the README's program works"
 for version in 0.0 0.2 1.0; do
   must_refuse "version-$version" "compatible with requested version" "${package[@]}" \
     "-DWANTED=$version"
