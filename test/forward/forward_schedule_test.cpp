@@ -10,6 +10,7 @@
 #include "flashxdl/core/config.hpp"
 #include "forward/forward_case_list.hpp"
 #include "support/run_forward.hpp"
+#include "support/schedule.hpp"
 
 #if FLASHXDL_AMDGCN
 
@@ -19,20 +20,8 @@ TEST(ForwardSchedules, AreOfTheCpuTarget) {
 
 #else
 
-#include "flashxdl/host/schedule.hpp"
-
 namespace flashxdl::test {
 namespace {
-
-/// Puts the schedule back.
-class ScheduleGuard {
-public:
-  ScheduleGuard() : before_(host::schedule()) {}
-  ~ScheduleGuard() { host::set_schedule(before_); }
-
-private:
-  host::Schedule before_;
-};
 
 std::vector<std::byte> result_of(const TestTensor& tensor) {
   if (!tensor) return {};
@@ -43,12 +32,12 @@ class ForwardSchedules : public testing::TestWithParam<ForwardCase> {};
 
 TEST_P(ForwardSchedules, GiveTheSameBits) {
   const ScheduleGuard guard;
-  host::set_schedule(host::Schedule::sequential());
+  guard.sequential();
   ForwardProblem problem = make_problem(GetParam());
   ASSERT_EQ(run_and_check(problem), "");
   const auto o = result_of(problem.o), lse = result_of(problem.lse);
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    host::set_schedule(host::Schedule::shuffle(seed));
+    guard.shuffle(seed);
     problem.upload();  // outputs are canaries again
     const Status status = run_batched(problem.device_args());
     ASSERT_TRUE(status.ok()) << status.message();
@@ -72,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Generated, ForwardSchedules, testing::ValuesIn(every_te
 
 TEST(ForwardSchedulesGrouped, GiveTheSameBits) {
   const ScheduleGuard guard;
-  host::set_schedule(host::Schedule::sequential());
+  guard.sequential();
   std::vector<ForwardProblem> groups;
   for (const auto& [seqlen_q, seqlen_k] : {std::pair{130, 200}, {0, 3}, {1, 65}, {64, 129}}) {
     groups.push_back(make_problem({.heads_q = 4,
@@ -86,7 +75,7 @@ TEST(ForwardSchedulesGrouped, GiveTheSameBits) {
   std::vector<std::vector<std::byte> > results;
   for (const auto& group : groups) results.push_back(result_of(group.o));
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    host::set_schedule(host::Schedule::shuffle(seed));
+    guard.shuffle(seed);
     for (auto& group : groups) group.upload();
     const Status status = run_grouped(grouped_args(groups));
     ASSERT_TRUE(status.ok()) << status.message();

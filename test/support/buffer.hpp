@@ -94,13 +94,21 @@ public:
 
   void upload() {
     if (image_.empty()) return;
-    check_hip(hipMemcpy(start(), image_.data(), image_.size(), hipMemcpyHostToDevice),
+    if (pages_) {
+      std::memcpy(pages_->data(), image_.data(), image_.size());
+      return;
+    }
+    check_hip(hipMemcpy(device_.get(), image_.data(), image_.size(), hipMemcpyHostToDevice),
               "hipMemcpy to the device");
   }
   void download() {
     if (image_.empty()) return;
     result_.resize(image_.size());
-    check_hip(hipMemcpy(result_.data(), start(), image_.size(), hipMemcpyDeviceToHost),
+    if (pages_) {
+      std::memcpy(result_.data(), pages_->data(), image_.size());
+      return;
+    }
+    check_hip(hipMemcpy(result_.data(), device_.get(), image_.size(), hipMemcpyDeviceToHost),
               "hipMemcpy from the device");
   }
 
