@@ -72,43 +72,11 @@ private:
 /// The built-in kernels of one type and head dimension.
 template <DataType Type, int HeadDim>
 struct MhaForwardFamily {
-  static Status launch(const MhaForwardArgs& args, hipStream_t stream) {
-    return with_variant(ForwardTraits(args), [&](auto v) {
-      using Op = typename decltype(v)::Batched;
-      return Op::Launch(Op::MakeArgument(args), stream);
-    });
-  }
-
-  static Status launch(const MhaForwardGroupedArgs& args, void* workspace, hipStream_t stream) {
-    return with_variant(ForwardTraits(args), [&](auto v) {
-      using Op = typename decltype(v)::Grouped;
-      auto argument = Op::MakeArgument(args);
-      Op::SetWorkSpacePointer(argument, workspace);
-      return Op::Launch(argument, stream);
-    });
-  }
-
-  static Status check(const MhaForwardArgs& args) {
-    return with_variant(ForwardTraits(args), [&](auto v) {
-      using Op = typename decltype(v)::Batched;
-      return Op::CheckArgument(Op::MakeArgument(args));
-    });
-  }
-  static Status check(const MhaForwardGroupedArgs& args) {
-    return with_variant(ForwardTraits(args), [&](auto v) {
-      using Op = typename decltype(v)::Grouped;
-      return Op::CheckArgument(Op::MakeArgument(args));
-    });
-  }
-
-  static std::string type_string(const MhaForwardArgs& args) {
-    return with_variant(ForwardTraits(args),
-                        [](auto v) { return decltype(v)::Batched::GetTypeString(); });
-  }
-  static std::string type_string(const MhaForwardGroupedArgs& args) {
-    return with_variant(ForwardTraits(args),
-                        [](auto v) { return decltype(v)::Grouped::GetTypeString(); });
-  }
+  static Status launch(const MhaForwardArgs& args, hipStream_t stream);
+  static Status launch(const MhaForwardGroupedArgs& args, void* workspace, hipStream_t stream);
+  static Status check(const MhaForwardArgs& args);
+  static Status check(const MhaForwardGroupedArgs& args);
+  static std::string type_string(const MhaForwardArgs& args);
 
 private:
   template <BiasKind Bias, int Bits, bool Wide>
@@ -138,6 +106,49 @@ private:
                          : body(Variant<BiasKind::none, 0, true>{});
   }
 };
+
+// Defined outside the class: inline functions would be compiled wherever they are used, prebuilt or
+// not.
+template <DataType Type, int HeadDim>
+Status MhaForwardFamily<Type, HeadDim>::launch(const MhaForwardArgs& args, hipStream_t stream) {
+  return with_variant(ForwardTraits(args), [&](auto v) {
+    using Op = typename decltype(v)::Batched;
+    return Op::Launch(Op::MakeArgument(args), stream);
+  });
+}
+
+template <DataType Type, int HeadDim>
+Status MhaForwardFamily<Type, HeadDim>::launch(const MhaForwardGroupedArgs& args, void* workspace,
+                                               hipStream_t stream) {
+  return with_variant(ForwardTraits(args), [&](auto v) {
+    using Op = typename decltype(v)::Grouped;
+    auto argument = Op::MakeArgument(args);
+    Op::SetWorkSpacePointer(argument, workspace);
+    return Op::Launch(argument, stream);
+  });
+}
+
+template <DataType Type, int HeadDim>
+Status MhaForwardFamily<Type, HeadDim>::check(const MhaForwardArgs& args) {
+  return with_variant(ForwardTraits(args), [&](auto v) {
+    using Op = typename decltype(v)::Batched;
+    return Op::CheckArgument(Op::MakeArgument(args));
+  });
+}
+
+template <DataType Type, int HeadDim>
+Status MhaForwardFamily<Type, HeadDim>::check(const MhaForwardGroupedArgs& args) {
+  return with_variant(ForwardTraits(args), [&](auto v) {
+    using Op = typename decltype(v)::Grouped;
+    return Op::CheckArgument(Op::MakeArgument(args));
+  });
+}
+
+template <DataType Type, int HeadDim>
+std::string MhaForwardFamily<Type, HeadDim>::type_string(const MhaForwardArgs& args) {
+  return with_variant(ForwardTraits(args),
+                      [](auto v) { return decltype(v)::Batched::GetTypeString(); });
+}
 
 #ifdef FLASHXDL_PREBUILT_INSTANCES
 extern template struct MhaForwardFamily<DataType::fp16, 32>;
