@@ -8,6 +8,7 @@
 
 #include "flashxdl/core/config.hpp"
 #include "flashxdl/core/registers.hpp"
+#include "flashxdl/core/static_for.hpp"
 
 namespace flashxdl::arch {
 
@@ -47,9 +48,13 @@ FLASHXDL_DEVICE Constant<T> constant(const T* pointer) {
 /// A copy of *pointer, which is equal in all lanes.
 template <class T>
 FLASHXDL_DEVICE T load_constant(Constant<T> pointer) {
-  T value;
-  __builtin_memcpy(&value, (const void*)pointer, sizeof(T));
-  return value;
+  static_assert(sizeof(T) % 8 == 0, "constants are copied in 8-byte words");
+  struct Words {
+    std::uint64_t word[sizeof(T) / 8];
+  } words;
+  const auto from = (Constant<std::uint64_t>)pointer;
+  static_for<sizeof(T) / 8>([&](auto i) { words.word[i] = from[i]; });
+  return __builtin_bit_cast(T, words);
 }
 
 /// `bytes` of global memory from `base`. Base and size are uniform over the wave.

@@ -41,6 +41,7 @@ FLASHXDL_DEVICE int recomputed(int x) {
 /// move the value to vector registers.
 FLASHXDL_DEVICE std::uint32_t recomputed_uniform(std::uint32_t x) {
 #if __clang_major__ >= 18
+  x = uniform(x);
   asm volatile("" : "+s"(x));
 #endif
   return x;
