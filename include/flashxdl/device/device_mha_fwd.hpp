@@ -147,7 +147,8 @@ public:
     const Grid grid(problem.workgroups);
     if (auto status = launch<Kernel>(grid, {problem, grid.x}, stream); !status) return status;
     if constexpr (P.dropout_bits != 0) {
-      using KeepKernel = BatchedKernel<grid::GridwiseDropoutMask<P, T>>;
+      using KeepMask = grid::GridwiseDropoutMask<P.dropout_bits, T.philox_rounds, T.m>;
+      using KeepKernel = BatchedKernel<KeepMask>;
       if (problem.keep.data != nullptr) {
         return launch<KeepKernel>(grid, {problem, grid.x}, stream);
       }
@@ -211,7 +212,7 @@ public:
   /// and nothing of the argument is read afterwards.
   static Status Launch(const Argument& argument, hipStream_t stream) {
     if (auto status = CheckArgument(argument); !status) return status;
-    const auto groups = describe(argument.args);
+    const auto groups = describe_forward_groups(argument.args, P, T.m);
     if (groups.empty()) return {};
     if (argument.workspace == nullptr) {
       return Status::invalid("workspace: null pointer; " +
@@ -227,7 +228,8 @@ public:
     if (auto status = launch<Kernel>(grid, {on_device, workgroups, count, grid.x}, stream); !status)
       return status;
     if constexpr (P.dropout_bits != 0) {
-      using KeepKernel = GroupedKernel<grid::GridwiseDropoutMask<P, T>>;
+      using KeepMask = grid::GridwiseDropoutMask<P.dropout_bits, T.philox_rounds, T.m>;
+      using KeepKernel = GroupedKernel<KeepMask>;
       const bool wanted = std::any_of(groups.begin(), groups.end(),
                                       [](const auto& g) { return g.keep.data != nullptr; });
       if (wanted) {
@@ -250,32 +252,10 @@ public:
   }
 
 private:
-  /// Descriptors of the groups that have work, with their ranges of workgroups and dropout
-  /// sequences (which count all groups).
-  static std::vector<MhaFwdDescriptor> describe(const MhaForwardGroupedArgs& args) {
-    std::vector<MhaFwdDescriptor> groups;
-    std::uint64_t workgroups = 0;
-    std::uint64_t sequences = 0;
-    for (const auto& group : args.groups) {
-      auto d = describe_forward(group, P, T.m);
-      d.first_group = workgroups;
-      d.first_sequence = sequences;
-      workgroups += d.workgroups;
-      sequences += static_cast<std::uint64_t>(group.batch * group.heads_q);
-      if (d.workgroups > 0) groups.push_back(d);
-    }
-    return groups;
-  }
-
   static Status upload(const std::vector<MhaFwdDescriptor>& groups, MhaFwdDescriptor* to,
                        hipStream_t stream) {
     for (std::size_t first = 0; first < groups.size(); first += UploadKernel::batch) {
-      UploadKernel::Arguments arguments{};
-      arguments.to = to + first;
-      arguments.count = static_cast<std::uint32_t>(
-          std::min<std::size_t>(UploadKernel::batch, groups.size() - first));
-      std::copy_n(groups.begin() + static_cast<std::ptrdiff_t>(first), arguments.count,
-                  arguments.items);
+      const auto arguments = UploadKernel::part(groups.data(), groups.size(), first, to);
       if (auto status = launch<UploadKernel>(Grid(1), arguments, stream); !status) return status;
     }
     return {};

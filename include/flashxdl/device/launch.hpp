@@ -6,9 +6,9 @@
 #include <sstream>
 #include <string>
 
-#include "flashxdl/arch/arch.hpp"
 #include "flashxdl/core/config.hpp"
 #include "flashxdl/core/status.hpp"
+#include "flashxdl/device/kernel_entry.hpp"
 #include "flashxdl/hip.hpp"
 
 namespace flashxdl::device {
@@ -19,20 +19,6 @@ inline Status check_hip(hipError_t error, const char* what) {
   std::ostringstream text;
   text << what << ": " << hipGetErrorName(error) << ": " << hipGetErrorString(error);
   return {StatusCode::runtime_error, text.str()};
-}
-
-/// A kernel is a type with `Arguments` (trivially copyable), `threads`, `waves_per_simd`, `name`
-/// and a device function run(const Arguments&).
-template <class Kernel>
-#if FLASHXDL_AMDGCN
-__attribute__((amdgpu_flat_work_group_size(Kernel::threads, Kernel::threads),
-               amdgpu_waves_per_eu(Kernel::waves_per_simd)))
-#endif
-FLASHXDL_GLOBAL void
-kernel_entry([[maybe_unused]] typename Kernel::Arguments arguments) {
-#if FLASHXDL_DEVICE_PASS
-  Kernel::run(arguments);
-#endif
 }
 
 /// The grid of `workgroups`: x as far as HIP allows, then y.

@@ -23,6 +23,7 @@
 
 #include "flashxdl/core/static_for.hpp"
 #include "flashxdl/device/device_mha_fwd.hpp"
+#include "flashxdl/device/forward_tile.hpp"
 
 namespace flashxdl {
 
@@ -31,16 +32,6 @@ struct BuiltInInstances {
   static constexpr DataType dtypes[] = {DataType::fp16, DataType::bf16};
   static constexpr int head_dims[] = {32, 64, 96, 128, 192, 256};
 };
-
-/// The built-in tile for a head dimension: registers and LDS decide how many keys fit a step.
-constexpr MhaFwdTile forward_tile(MhaFwdProblem problem, int head_dim) {
-  const bool plain = problem.bias == BiasKind::none && problem.dropout_bits == 0;
-  return {.m = 128,
-          .n = head_dim < 128 || (head_dim == 128 && plain) ? 64 : 32,
-          .d = head_dim,
-          .dv = head_dim,
-          .waves_per_simd = head_dim <= 128 ? 2 : 1};
-}
 
 namespace device {
 

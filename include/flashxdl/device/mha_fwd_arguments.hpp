@@ -7,6 +7,7 @@
 #include <limits>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "flashxdl/core/problem.hpp"
 #include "flashxdl/core/status.hpp"
@@ -250,6 +251,25 @@ inline MhaFwdDescriptor describe_forward(const MhaForwardArgs& a, const MhaFwdPr
   d.dropout_threshold = a.dropout.threshold();
   d.keep_scale = static_cast<float>(a.dropout.keep_scale());
   return d;
+}
+
+/// Descriptors of the groups that have work, with their ranges of workgroups and dropout sequences
+/// (which count all groups).
+inline std::vector<MhaFwdDescriptor> describe_forward_groups(const MhaForwardGroupedArgs& args,
+                                                             const MhaFwdProblem& problem,
+                                                             int tile_m) {
+  std::vector<MhaFwdDescriptor> groups;
+  std::uint64_t workgroups = 0;
+  std::uint64_t sequences = 0;
+  for (const auto& group : args.groups) {
+    auto d = describe_forward(group, problem, tile_m);
+    d.first_group = workgroups;
+    d.first_sequence = sequences;
+    workgroups += d.workgroups;
+    sequences += static_cast<std::uint64_t>(group.batch * group.heads_q);
+    if (d.workgroups > 0) groups.push_back(d);
+  }
+  return groups;
 }
 
 }  // namespace flashxdl::device

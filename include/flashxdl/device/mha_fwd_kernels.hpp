@@ -3,6 +3,7 @@
 /// Kernels around a gridwise forward algorithm: for one problem, whose descriptor comes with the
 /// launch, and for a list of problems, whose descriptors lie in device memory.
 
+#include <cstddef>
 #include <cstdint>
 
 #include "flashxdl/arch/arch.hpp"
@@ -65,6 +66,18 @@ struct UploadKernel {
   static constexpr const char* name = "DescriptorUpload";
   static constexpr int threads = arch::wave_size;
   static constexpr int waves_per_simd = 1;
+
+  /// The launch that writes groups[first] and what follows it, at most `batch` of them, to their
+  /// places in `to`.
+  static Arguments part(const MhaFwdDescriptor* groups, std::size_t count, std::size_t first,
+                        MhaFwdDescriptor* to) {
+    Arguments arguments{};
+    arguments.to = to + first;
+    const std::size_t left = count - first;
+    arguments.count = left < batch ? static_cast<std::uint32_t>(left) : std::uint32_t{batch};
+    for (std::size_t n = 0; n < arguments.count; ++n) arguments.items[n] = groups[first + n];
+    return arguments;
+  }
 
   static FLASHXDL_DEVICE void run(const Arguments& a) {
     constexpr std::uint32_t words = sizeof(MhaFwdDescriptor) / 4;

@@ -14,24 +14,25 @@
 
 namespace flashxdl::grid {
 
-/// A workgroup writes T.m rows of one (batch, head), a wave 32 of them.
-template <MhaFwdProblem P, MhaFwdTile T>
+/// A workgroup writes Queries rows of one (batch, head), a wave 32 of them. Descriptors are those
+/// of an attention kernel with query tiles of the same size.
+template <int Bits, int Rounds, int Queries>
 class GridwiseDropoutMask {
 public:
   static constexpr const char* name = "DropoutMask";
-  static constexpr int threads = T.m / 32 * arch::wave_size;
+  static constexpr int threads = Queries / 32 * arch::wave_size;
   static constexpr int waves_per_simd = 2;
 
   static FLASHXDL_DEVICE void run(const MhaFwdDescriptor& problem, std::uint32_t number) {
     if (problem.keep.data == nullptr) return;
     const WorkgroupPlace place = place_of(number, problem.tiles_q, problem.heads_q);
-    const int query = static_cast<int>(place.tile) * T.m +
+    const int query = static_cast<int>(place.tile) * Queries +
                       static_cast<int>(arch::wave_id() * 32 + arch::lane_id() % 32);
     const auto keep = operand_matrix(problem.keep, place.batch, place.head, problem.seqlen_q,
                                      problem.keys.seqlen_k);
     const std::uint32_t row = block::row_offset(keep, query);
-    const thread::QueryDropout<P.dropout_bits, T.philox_rounds> dropout(
-        dropout_stream(problem, place), static_cast<std::uint32_t>(query));
+    const thread::QueryDropout<Bits, Rounds> dropout(dropout_stream(problem, place),
+                                                     static_cast<std::uint32_t>(query));
     const int half = static_cast<int>(arch::lane_id() / 32) * 4;
     for (int key = 0; key < problem.keys.seqlen_k; key += 32) {
       dropout.for_block(static_cast<std::uint32_t>(key), [&](auto i, bool kept) {
