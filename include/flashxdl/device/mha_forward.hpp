@@ -68,6 +68,7 @@ struct MhaForwardFamily {
   static Status check(const MhaForwardArgs& args);
   static Status check(const MhaForwardGroupedArgs& args);
   static std::string type_string(const MhaForwardArgs& args);
+  static std::string type_string(const MhaForwardGroupedArgs& args);
 
 private:
   template <BiasKind Bias, int Bits, bool Wide>
@@ -139,6 +140,12 @@ template <DataType Type, int HeadDim>
 std::string MhaForwardFamily<Type, HeadDim>::type_string(const MhaForwardArgs& args) {
   return with_variant(ForwardTraits(args),
                       [](auto v) { return decltype(v)::Batched::GetTypeString(); });
+}
+
+template <DataType Type, int HeadDim>
+std::string MhaForwardFamily<Type, HeadDim>::type_string(const MhaForwardGroupedArgs& args) {
+  return with_variant(ForwardTraits(args),
+                      [](auto v) { return decltype(v)::Grouped::GetTypeString(); });
 }
 
 #ifdef FLASHXDL_PREBUILT_INSTANCES
