@@ -8,7 +8,7 @@ int main(int argc, char** argv) {
   return example::run_forward_example({.summary = "Batched attention, bf16, BHSD",
                                        .init = 2,
                                        .dtype = DataType::bf16,
-                                       .groups = {{.batch = 2, .seqlen_q = 510, .seqlen_k = 510}},
+                                       .groups = {{.batch = 4, .seqlen_q = 1020, .seqlen_k = 1020}},
                                        .head_dim = 64,
                                        .head_dim_v = 128},
                                       argc, argv, example::launch_batched);

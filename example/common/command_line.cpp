@@ -102,7 +102,16 @@ private:
   template <class Value>
   void add_choice(const char* name, Value& value, const std::map<std::string, Value>& choices,
                   const char* what) {
-    app_.add_option(name, value, what)->transform(CLI::CheckedTransformer(choices));
+    std::vector<std::string> names;
+    std::string chosen;
+    for (const auto& [text, choice] : choices) {
+      names.push_back(text);
+      if (choice == value) chosen = text;
+    }
+    app_.add_option_function<std::string>(
+            name, [&value, choices](const std::string& text) { value = choices.at(text); }, what)
+        ->check(CLI::IsMember(names))
+        ->default_str(chosen);
   }
 
   void add_actions() {
