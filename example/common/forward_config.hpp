@@ -24,7 +24,7 @@ struct GroupShape {
 };
 
 struct ForwardConfig {
-  std::string summary;    ///< one sentence for --help
+  std::string summary{};  ///< one sentence for --help
   bool grouped = false;   ///< several problems in one launch
   bool training = false;  ///< writes the LSE, takes dropout
   bool bias = false;
@@ -39,7 +39,7 @@ struct ForwardConfig {
   DataType dtype = DataType::fp16;
   Layout input_layout = Layout::bhsd;
   Layout output_layout = Layout::bhsd;
-  std::vector<GroupShape> groups;  ///< exactly one unless grouped
+  std::vector<GroupShape> groups{};  ///< exactly one unless grouped
   std::int64_t head_dim = 64;
   std::int64_t head_dim_v = 64;
   std::optional<float> scale{};  ///< default 1/sqrt(head_dim)
