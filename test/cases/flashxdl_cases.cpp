@@ -1,8 +1,11 @@
 // Runs cases from the field through the library's kernels: see README.md beside this file.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -31,6 +34,7 @@ struct Options {
   std::vector<std::string> kernel_names;
   bool list = false;
   bool huge = false;
+  bool times = false;
 
   bool chosen(const FieldCase& c) const {
     if (filters.empty()) return true;
@@ -72,7 +76,10 @@ int run(const Options& options) {
       ++huge;
       std::printf("left out %s: needs --huge\n", c.id.c_str());
     } else {
+      const auto start = std::chrono::steady_clock::now();
       run_case(c, with, tally);
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+      if (options.times) std::printf("%8.2f s  %s\n", seconds.count(), c.id.c_str());
     }
   }
   if (chosen == 0) throw std::runtime_error("no case matches the filter");
@@ -97,6 +104,7 @@ int main(int argc, char** argv) {
   app.add_option("--filter", options.filters, "ids of cases to run; '*' stands for any text");
   app.add_option("--kernel", options.kernel_names, "kernels to run them through");
   app.add_flag("--list", options.list, "print the ids and stop");
+  app.add_flag("--times", options.times, "print the seconds that each case took");
   app.add_flag("--huge", options.huge, "also the cases that take gigabytes of address space");
   CLI11_PARSE(app, argc, argv);
   std::setvbuf(stdout, nullptr, _IOLBF, 1 << 16);

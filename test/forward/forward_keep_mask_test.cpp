@@ -101,8 +101,9 @@ TEST_P(KeepMask, SeedAndOffsetFromDeviceMemory) {
   EXPECT_EQ(check_forward(problem), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Bits, KeepMask, testing::Values(8, 16),
-                         [](const auto& info) { return std::to_string(info.param) + "_bits"; });
+INSTANTIATE_TEST_SUITE_P(Bits, KeepMask, testing::Values(8, 16), [](const auto& instance) {
+  return std::to_string(instance.param) + "_bits";
+});
 
 }  // namespace
 }  // namespace flashxdl::test

@@ -55,8 +55,8 @@ CaseList every_tenth() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Generated, ForwardSchedules, testing::ValuesIn(every_tenth()),
-                         [](const auto& info) {
-                           return std::to_string(info.index) + '_' + name_of(info.param);
+                         [](const auto& instance) {
+                           return std::to_string(instance.index) + '_' + name_of(instance.param);
                          });
 
 TEST(ForwardSchedulesGrouped, GiveTheSameBits) {

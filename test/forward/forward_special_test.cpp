@@ -257,7 +257,7 @@ TEST_P(ForwardSpecial, RunsTwiceToTheSameBitsOnItsOwnStream) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, ForwardSpecial, testing::Values(DataType::fp16, DataType::bf16),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
+                         [](const auto& instance) { return std::string(name_of(instance.param)); });
 
 }  // namespace
 }  // namespace flashxdl::test
