@@ -21,10 +21,14 @@
 #define FLASHXDL_HOST_DEVICE \
   __attribute__((host)) __attribute__((device)) inline __attribute__((always_inline))
 #define FLASHXDL_GLOBAL __attribute__((global))
+/// After the parameters of a lambda in device code: it must not become a call, which would put the
+/// register tiles it refers to into scratch memory.
+#define FLASHXDL_INLINE __attribute__((always_inline))
 #else
 #define FLASHXDL_AMDGCN 0
 #define FLASHXDL_DEVICE_PASS 1
 #define FLASHXDL_DEVICE inline
 #define FLASHXDL_HOST_DEVICE inline
 #define FLASHXDL_GLOBAL
+#define FLASHXDL_INLINE
 #endif

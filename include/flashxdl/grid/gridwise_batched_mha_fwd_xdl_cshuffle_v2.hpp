@@ -95,7 +95,7 @@ public:
     Accumulator out[T.dv / 32] = {};
 
     // One step of algorithm 1 (lines 8 to 10); Edge: some scores may be masked.
-    const auto step = [&](auto edge, int n) {
+    const auto step = [&](auto edge, int n) FLASHXDL_INLINE {
       const int key = tiles.key(n);
       arch::workgroup_sync();  // the tile before is used up
       k_loader.store(lds, k_at);
@@ -154,9 +154,10 @@ private:
 
   template <int Blocks, class Dropout>
   static FLASHXDL_DEVICE void drop(Accumulator (&scores)[Blocks], const Dropout& dropout, int key) {
-    static_for<Blocks>([&](auto b) {
+    static_for<Blocks>([&](auto b) FLASHXDL_INLINE {
       dropout.for_block(static_cast<std::uint32_t>(key + 32 * b),
-                        [&](auto i, bool keep) { scores[b].set(i, keep ? scores[b][i] : 0.0f); });
+                        [&](auto i, bool keep)
+                            FLASHXDL_INLINE { scores[b].set(i, keep ? scores[b][i] : 0.0f); });
     });
   }
 
