@@ -10,7 +10,7 @@ jobs="${FLASHXDL_JOBS:-$(nproc)}"
 packages_to_build=(g++ cmake ninja-build libboost-context-dev libcli11-dev)
 packages_for_amd=(clang-15 clang-tools-15 lld-15 libamdhip64-dev)
 packages_to_test=(libgtest-dev nlohmann-json3-dev librocrand-dev "${packages_for_amd[@]}"
-  clang-22 lld-22 clang-format python3)
+  clang-22 lld-22 clang-format-14 python3)
 
 say() { printf '\n== %s\n' "$*"; }
 fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
