@@ -128,7 +128,7 @@ class Kernel:
         capacity = LDS_CAPACITY.get(self.arch, 64 * 1024)
         if m["group_segment_fixed_size"] > capacity:
             yield f'{m["group_segment_fixed_size"]} bytes of LDS, {capacity} exist'
-        if self.lds_cycles > self.mfma_cycles:
+        if limit.lds_cycles and self.lds_cycles > self.mfma_cycles:
             yield f"LDS cycles {self.lds_cycles} > matrix cycles {self.mfma_cycles}"
         if limit.mfma and re.search(limit.mfma, self.demangled()) and not self.mfma_cycles:
             yield "no matrix instruction in a loop"
@@ -198,6 +198,8 @@ def main():
     parser.add_argument("--check", action="store_true",
                         help="no scratch, no spills, LDS within bounds, and the limits below")
     parser.add_argument("--mfma", metavar="REGEX", help="kernels so named use matrix instructions")
+    parser.add_argument("--lds-cycles", action="store_true",
+                        help="LDS takes no more cycles than the matrix pipe")
     parser.add_argument("--ratio", type=float, help="largest VALU/MFMA of the hot loop")
     parser.add_argument("--waves", type=int, help="fewest waves per SIMD")
     options = parser.parse_args()

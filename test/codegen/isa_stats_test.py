@@ -46,8 +46,9 @@ def read(lds=16384, scratch=0, vgpr=128, spills=0):
         return kernel
 
 
-def problems(kernel, mfma="kernel", ratio=None, waves=None):
-    return list(kernel.problems(argparse.Namespace(mfma=mfma, ratio=ratio, waves=waves)))
+def problems(kernel, mfma="kernel", ratio=None, waves=None, lds_cycles=False):
+    return list(kernel.problems(argparse.Namespace(mfma=mfma, ratio=ratio, waves=waves,
+                                                   lds_cycles=lds_cycles)))
 
 
 class IsaStats(unittest.TestCase):
@@ -69,6 +70,7 @@ class IsaStats(unittest.TestCase):
         self.assertEqual(len(problems(read(lds=70000))), 1)
         self.assertEqual(len(problems(read(), ratio=0.5)), 1)
         self.assertEqual(len(problems(read(), waves=5)), 1)
+        self.assertEqual(len(problems(read(), lds_cycles=True)), 0)
 
     def test_kernels_are_not_lost(self):
         with tempfile.TemporaryDirectory() as folder:

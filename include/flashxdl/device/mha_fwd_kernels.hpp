@@ -23,10 +23,10 @@ struct BatchedKernel {
   static constexpr int threads = Gridwise::threads;
   static constexpr int waves_per_simd = Gridwise::waves_per_simd;
 
-  static FLASHXDL_DEVICE void run(const Arguments& a) {
-    const std::uint64_t number = grid::workgroup_number(a.grid_x);
-    if (number < a.problem.workgroups) {
-      Gridwise::run(a.problem, static_cast<std::uint32_t>(number));
+  static FLASHXDL_DEVICE void run(arch::Constant<Arguments> a) {
+    const std::uint64_t number = grid::workgroup_number(a->grid_x);
+    if (number < a->problem.workgroups) {
+      Gridwise::run(&a->problem, static_cast<std::uint32_t>(number));
     }
   }
 };
@@ -43,13 +43,12 @@ struct GroupedKernel {
   static constexpr int threads = Gridwise::threads;
   static constexpr int waves_per_simd = Gridwise::waves_per_simd;
 
-  static FLASHXDL_DEVICE void run(const Arguments& a) {
-    const std::uint64_t number = grid::workgroup_number(a.grid_x);
-    if (number >= a.workgroups) return;
-    const auto* groups = arch::constant(a.groups);
-    const std::uint32_t group = grid::find_group(groups, a.count, number);
-    const MhaFwdDescriptor problem = arch::load_constant(groups + group);
-    Gridwise::run(problem, static_cast<std::uint32_t>(number - problem.first_group));
+  static FLASHXDL_DEVICE void run(arch::Constant<Arguments> a) {
+    const std::uint64_t number = grid::workgroup_number(a->grid_x);
+    if (number >= a->workgroups) return;
+    const auto groups = arch::constant(a->groups);
+    const auto problem = groups + grid::find_group(groups, a->count, number);
+    Gridwise::run(problem, static_cast<std::uint32_t>(number - problem->first_group));
   }
 };
 
@@ -79,14 +78,14 @@ struct UploadKernel {
     return arguments;
   }
 
-  static FLASHXDL_DEVICE void run(const Arguments& a) {
+  static FLASHXDL_DEVICE void run(arch::Constant<Arguments> a) {
     constexpr std::uint32_t words = sizeof(MhaFwdDescriptor) / 4;
     static_assert(sizeof(MhaFwdDescriptor) % 4 == 0, "descriptors are copied word by word");
-    const arch::Buffer to(a.to, a.count * words * 4);
-    for (std::uint32_t item = 0; item < a.count; ++item) {
+    const arch::Buffer to(a->to, a->count * words * 4);
+    for (std::uint32_t item = 0; item < a->count; ++item) {
       for (std::uint32_t i = arch::thread_id(); i < words; i += threads) {
-        const std::uint32_t word = reinterpret_cast<const std::uint32_t*>(&a.items[item])[i];
-        to.store_u32((item * words + i) * 4, word);
+        const auto from = (arch::Constant<std::uint32_t>)&a->items[item];
+        to.store_u32((item * words + i) * 4, from[i]);
       }
     }
   }

@@ -63,14 +63,14 @@ public:
                 "K and V tiles do not fit in LDS: take fewer keys (n) or a smaller head dimension");
 
   /// Computes tile `number` of the problem.
-  static FLASHXDL_DEVICE void run(const MhaFwdDescriptor& problem, std::uint32_t number) {
+  static FLASHXDL_DEVICE void run(arch::Constant<MhaFwdDescriptor> descriptor,
+                                  std::uint32_t number) {
+    const MhaFwdDescriptor problem = arch::load_constant(descriptor);
     const WorkgroupPlace place = place_of(number, problem.tiles_q, problem.heads_q);
     const std::uint32_t kv_head = place.head / problem.heads_per_kv;
     const arch::Lds lds = arch::workgroup_lds<lds_bytes>();
 
-    const int first_query = static_cast<int>(place.tile) * T.m;
-    const int wave_query = first_query + static_cast<int>(arch::wave_id()) * 32;
-    const int query = wave_query + static_cast<int>(arch::lane_id() % 32);
+    const int query = first_query_of_wave(place) + static_cast<int>(arch::lane_id() % 32);
 
     Fragment q[T.d / 16];
     block::load_query<P.wide>(
@@ -87,9 +87,10 @@ public:
         problem.bias_type, query);
     const auto dropout = make_dropout(problem, place, query);
 
-    const int last_query =
+    const int first_query = static_cast<int>(place.tile) * T.m;
+    const int end_query =
         first_query + T.m < problem.seqlen_q ? first_query + T.m : problem.seqlen_q;
-    const block::KeyTiles<T.n> tiles(problem.keys, first_query, last_query);
+    const block::KeyTiles<T.n> tiles(problem.keys, first_query, end_query);
 
     thread::OnlineSoftmax softmax;
     Accumulator out[T.dv / 32] = {};
@@ -130,13 +131,7 @@ public:
 
     softmax.finish();
     arch::workgroup_sync();  // LDS changes hands: from tiles to output rows
-    float output_scale = softmax.reciprocal_sum();
-    if constexpr (P.dropout_bits != 0) output_scale *= problem.keep_scale;
-    block::store_rows<Input, P.wide>(
-        out, output_scale,
-        operand_matrix(problem.o, place.batch, place.head, problem.seqlen_q, problem.head_dim_v),
-        wave_query, lds, arch::wave_id() * static_cast<std::uint32_t>(output_bytes));
-    store_lse(problem, place, query, softmax);
+    store(arch::reread(descriptor), arch::recomputed_uniform(number), softmax, out, lds);
   }
 
 private:
@@ -161,15 +156,34 @@ private:
     });
   }
 
-  static FLASHXDL_DEVICE void store_lse(const MhaFwdDescriptor& problem,
-                                        const WorkgroupPlace& place, int query,
-                                        const thread::OnlineSoftmax& softmax) {
+  /// First query of this wave.
+  static FLASHXDL_DEVICE int first_query_of_wave(const WorkgroupPlace& place) {
+    return static_cast<int>(place.tile) * T.m + static_cast<int>(arch::wave_id()) * 32;
+  }
+
+  /// Normalises and writes O and LSE (algorithm 1, lines 12 to 15). Finds its place and the problem
+  /// once more: they were not worth scalar registers during the walk.
+  static FLASHXDL_DEVICE void store(arch::Constant<MhaFwdDescriptor> descriptor,
+                                    std::uint32_t number, const thread::OnlineSoftmax& softmax,
+                                    const Accumulator (&out)[T.dv / 32], const arch::Lds& lds) {
+    const MhaFwdDescriptor problem = arch::load_constant(descriptor);
+    const WorkgroupPlace place = place_of(number, problem.tiles_q, problem.heads_q);
+    const int wave_query = first_query_of_wave(place);
+
+    float scale = softmax.reciprocal_sum();
+    if constexpr (P.dropout_bits != 0) scale *= problem.keep_scale;
+    block::store_rows<Input, P.wide>(
+        out, scale,
+        operand_matrix(problem.o, place.batch, place.head, problem.seqlen_q, problem.head_dim_v),
+        wave_query, lds, arch::wave_id() * static_cast<std::uint32_t>(output_bytes));
+
     if (problem.lse == nullptr) return;
     float* lse = problem.lse + place.batch * problem.lse_batch + place.head * problem.lse_head;
     const arch::Buffer buffer(lse, static_cast<std::uint32_t>(problem.seqlen_q) * 4u);
     const float value = softmax.log_sum_exp(problem.natural_unit);
-    if (arch::lane_id() < 32) {
-      buffer.store_u32(static_cast<std::uint32_t>(query) * 4u,
+    const std::uint32_t lane = arch::lane_id();
+    if (lane < 32) {
+      buffer.store_u32((static_cast<std::uint32_t>(wave_query) + lane) * 4u,
                        __builtin_bit_cast(std::uint32_t, value));
     }
   }

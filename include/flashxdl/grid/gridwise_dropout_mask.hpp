@@ -23,7 +23,9 @@ public:
   static constexpr int threads = Queries / 32 * arch::wave_size;
   static constexpr int waves_per_simd = 2;
 
-  static FLASHXDL_DEVICE void run(const MhaFwdDescriptor& problem, std::uint32_t number) {
+  static FLASHXDL_DEVICE void run(arch::Constant<MhaFwdDescriptor> descriptor,
+                                  std::uint32_t number) {
+    const MhaFwdDescriptor problem = arch::load_constant(descriptor);
     if (problem.keep.data == nullptr) return;
     const WorkgroupPlace place = place_of(number, problem.tiles_q, problem.heads_q);
     const int query = static_cast<int>(place.tile) * Queries +

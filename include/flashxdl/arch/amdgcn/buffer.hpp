@@ -57,6 +57,19 @@ FLASHXDL_DEVICE T load_constant(Constant<T> pointer) {
   return __builtin_bit_cast(T, words);
 }
 
+/// The same pointer, but what is read through it is read anew from here on, not kept in registers
+/// since an earlier read.
+template <class T>
+FLASHXDL_DEVICE Constant<T> reread(Constant<T> pointer) {
+  asm volatile("" : "+s"(pointer));
+  return pointer;
+}
+/// Where the machine keeps the arguments of the running kernel, whose only parameter is a T.
+template <class T>
+FLASHXDL_DEVICE Constant<T> kernel_arguments(const T&) {
+  return (Constant<T>)__builtin_amdgcn_kernarg_segment_ptr();
+}
+
 /// `bytes` of global memory from `base`. Base and size are uniform over the wave.
 class Buffer {
 public:

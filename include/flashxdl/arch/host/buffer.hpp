@@ -20,6 +20,15 @@ inline T load_constant(const T* pointer) {
   return *pointer;
 }
 
+template <class T>
+inline Constant<T> reread(const T* pointer) {
+  return pointer;
+}
+template <class T>
+inline Constant<T> kernel_arguments(const T& arguments) {
+  return &arguments;
+}
+
 class Buffer {
 public:
   Buffer(const void* base, std::uint32_t bytes)
