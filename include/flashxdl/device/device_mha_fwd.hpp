@@ -113,13 +113,34 @@ float run_timed(const StreamConfig& config, Launch&& launch) {
   return timer.milliseconds() / static_cast<float>(std::max(config.repeat, 1));
 }
 
+template <class Op>
+struct Invoker {
+  /// Milliseconds of one run, averaged; 0 when not timed. Throws std::runtime_error with
+  /// CheckArgument's sentence for an unsupported argument, and for a HIP error.
+  template <class Argument>
+  float Run(const Argument& argument, const StreamConfig& config = {}) {
+    return run_timed(config, [&] { return Op::Launch(argument, config.stream); });
+  }
+};
+
+/// Launches the algorithm, and the keep mask's kernel after it if `keep_mask` is wanted.
+template <template <class> class Kernel, class Algorithm, MhaFwdProblem P, MhaFwdTile T>
+Status launch_forward(Grid grid, const typename Kernel<Algorithm>::Arguments& arguments,
+                      bool keep_mask, hipStream_t stream) {
+  if (auto status = launch<Kernel<Algorithm>>(grid, arguments, stream); !status) return status;
+  if constexpr (P.dropout_bits != 0) {
+    using KeepMask = grid::GridwiseDropoutMask<P.dropout_bits, T.philox_rounds, T.m>;
+    if (keep_mask) return launch<Kernel<KeepMask>>(grid, arguments, stream);
+  }
+  return {};
+}
+
 }  // namespace detail
 
 /// One forward problem, one launch. Gridwise is one of grid/'s forward algorithms.
 template <template <MhaFwdProblem, MhaFwdTile> class Gridwise, MhaFwdProblem P, MhaFwdTile T>
 class DeviceBatchedMhaFwd {
   using Algorithm = Gridwise<P, T>;
-  using Kernel = BatchedKernel<Algorithm>;
 
 public:
   struct Argument {
@@ -145,24 +166,11 @@ public:
     if (auto status = CheckArgument(argument); !status) return status;
     const auto problem = describe_forward(argument.args, P, T.m);
     const Grid grid(problem.workgroups);
-    if (auto status = launch<Kernel>(grid, {problem, grid.x}, stream); !status) return status;
-    if constexpr (P.dropout_bits != 0) {
-      using KeepMask = grid::GridwiseDropoutMask<P.dropout_bits, T.philox_rounds, T.m>;
-      using KeepKernel = BatchedKernel<KeepMask>;
-      if (problem.keep.data != nullptr) {
-        return launch<KeepKernel>(grid, {problem, grid.x}, stream);
-      }
-    }
-    return {};
+    return detail::launch_forward<BatchedKernel, Algorithm, P, T>(
+        grid, {problem, grid.x}, problem.keep.data != nullptr, stream);
   }
 
-  struct Invoker {
-    /// Milliseconds of one run, averaged; 0 when not timed. Throws std::runtime_error with
-    /// CheckArgument's sentence for an unsupported argument, and for a HIP error.
-    float Run(const Argument& argument, const StreamConfig& config = {}) {
-      return detail::run_timed(config, [&] { return Launch(argument, config.stream); });
-    }
-  };
+  using Invoker = detail::Invoker<DeviceBatchedMhaFwd>;
   static Invoker MakeInvoker() { return {}; }
 
   static std::string GetTypeString() {
@@ -174,7 +182,6 @@ public:
 template <template <MhaFwdProblem, MhaFwdTile> class Gridwise, MhaFwdProblem P, MhaFwdTile T>
 class DeviceGroupedMhaFwd {
   using Algorithm = Gridwise<P, T>;
-  using Kernel = GroupedKernel<Algorithm>;
 
 public:
   struct Argument {
@@ -225,26 +232,13 @@ public:
     const std::uint64_t workgroups = groups.back().first_group + groups.back().workgroups;
     const Grid grid(workgroups);
     const auto count = static_cast<std::uint32_t>(groups.size());
-    if (auto status = launch<Kernel>(grid, {on_device, workgroups, count, grid.x}, stream); !status)
-      return status;
-    if constexpr (P.dropout_bits != 0) {
-      using KeepMask = grid::GridwiseDropoutMask<P.dropout_bits, T.philox_rounds, T.m>;
-      using KeepKernel = GroupedKernel<KeepMask>;
-      const bool wanted = std::any_of(groups.begin(), groups.end(),
-                                      [](const auto& g) { return g.keep.data != nullptr; });
-      if (wanted) {
-        return launch<KeepKernel>(grid, {on_device, workgroups, count, grid.x}, stream);
-      }
-    }
-    return {};
+    const bool keep_mask = std::any_of(groups.begin(), groups.end(),
+                                       [](const auto& g) { return g.keep.data != nullptr; });
+    return detail::launch_forward<GroupedKernel, Algorithm, P, T>(
+        grid, {on_device, workgroups, count, grid.x}, keep_mask, stream);
   }
 
-  struct Invoker {
-    /// As DeviceBatchedMhaFwd::Invoker::Run.
-    float Run(const Argument& argument, const StreamConfig& config = {}) {
-      return detail::run_timed(config, [&] { return Launch(argument, config.stream); });
-    }
-  };
+  using Invoker = detail::Invoker<DeviceGroupedMhaFwd>;
   static Invoker MakeInvoker() { return {}; }
 
   static std::string GetTypeString() {

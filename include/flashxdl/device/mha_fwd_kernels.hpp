@@ -13,12 +13,14 @@
 
 namespace flashxdl::device {
 
+struct BatchedArguments {
+  MhaFwdDescriptor problem;
+  std::uint32_t grid_x;
+};
+
 template <class Gridwise>
 struct BatchedKernel {
-  struct Arguments {
-    MhaFwdDescriptor problem;
-    std::uint32_t grid_x;
-  };
+  using Arguments = BatchedArguments;
   static constexpr const char* name = Gridwise::name;
   static constexpr int threads = Gridwise::threads;
   static constexpr int waves_per_simd = Gridwise::waves_per_simd;
@@ -31,14 +33,16 @@ struct BatchedKernel {
   }
 };
 
+struct GroupedArguments {
+  const MhaFwdDescriptor* groups;
+  std::uint64_t workgroups;
+  std::uint32_t count;
+  std::uint32_t grid_x;
+};
+
 template <class Gridwise>
 struct GroupedKernel {
-  struct Arguments {
-    const MhaFwdDescriptor* groups;
-    std::uint64_t workgroups;
-    std::uint32_t count;
-    std::uint32_t grid_x;
-  };
+  using Arguments = GroupedArguments;
   static constexpr const char* name = Gridwise::name;
   static constexpr int threads = Gridwise::threads;
   static constexpr int waves_per_simd = Gridwise::waves_per_simd;
