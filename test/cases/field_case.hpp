@@ -104,6 +104,7 @@ struct FieldCase {
   std::vector<Check> checks;
 
   bool is_huge() const { return cost == "huge_mem"; }
+  bool is_slow() const { return cost == "medium" || cost == "large"; }
 };
 
 inline bool is_gradient(const std::string& tensor) {

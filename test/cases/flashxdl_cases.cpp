@@ -35,6 +35,7 @@ struct Options {
   bool list = false;
   bool huge = false;
   bool times = false;
+  bool quick = false;
 
   bool chosen(const FieldCase& c) const {
     if (filters.empty()) return true;
@@ -63,7 +64,7 @@ std::vector<const Kernel*> chosen_kernels(const std::vector<std::string>& wanted
 int run(const Options& options) {
   const std::vector<const Kernel*> with = chosen_kernels(options.kernel_names);
   Tally tally;
-  int chosen = 0, huge = 0, backward = 0;
+  int chosen = 0, huge = 0, slow = 0, backward = 0;
   for (const FieldCase& c : read_cases(options.file)) {
     if (!options.chosen(c)) continue;
     ++chosen;
@@ -75,6 +76,9 @@ int run(const Options& options) {
     } else if (c.is_huge() && !options.huge) {
       ++huge;
       std::printf("left out %s: needs --huge\n", c.id.c_str());
+    } else if (c.is_slow() && options.quick) {
+      ++slow;
+      std::printf("left out %s: takes long, and --quick is given\n", c.id.c_str());
     } else {
       const auto start = std::chrono::steady_clock::now();
       run_case(c, with, tally);
@@ -87,11 +91,12 @@ int run(const Options& options) {
   std::printf(
       "%d cases, %lld runs, %lld checks, %lld failures; %lld refusals where the case allows one.\n"
       "Left out: %lld checks of gradients, %lld backward calls, %d refusals of backward arguments, "
-      "%d cases that need --huge, %lld runs that a kernel does not support.\n",
+      "%d cases that need --huge, %d that take long, "
+      "%lld runs that a kernel does not support.\n",
       chosen, static_cast<long long>(tally.runs), static_cast<long long>(tally.checks),
       static_cast<long long>(tally.failures), static_cast<long long>(tally.refusals_allowed),
       static_cast<long long>(tally.gradients), static_cast<long long>(tally.backward_calls),
-      backward, huge, static_cast<long long>(tally.not_supported));
+      backward, huge, slow, static_cast<long long>(tally.not_supported));
   return tally.failures == 0 ? 0 : 1;
 }
 
@@ -105,6 +110,7 @@ int main(int argc, char** argv) {
   app.add_option("--kernel", options.kernel_names, "kernels to run them through");
   app.add_flag("--list", options.list, "print the ids and stop");
   app.add_flag("--times", options.times, "print the seconds that each case took");
+  app.add_flag("--quick", options.quick, "without the cases that take long");
   app.add_flag("--huge", options.huge, "also the cases that take gigabytes of address space");
   CLI11_PARSE(app, argc, argv);
   std::setvbuf(stdout, nullptr, _IOLBF, 1 << 16);
