@@ -95,33 +95,48 @@ public:
     return static_cast<std::size_t>(((b - first_batch_) * args_.heads_q + h) * args_.seqlen_q + s);
   }
 
-  std::string check_o(const Slice& slice = {}) const {
+  /// Error and allowance of a tensor, and where it is worst.
+  template <class Rule>
+  struct Judgement {
+    Rule rule;
+    Worst worst{};
+    std::string failure(const char* tensor) const {
+      return rule.passed() ? "" : worst.sentence(tensor, rule.allowed());
+    }
+  };
+
+  Judgement<reference::RuleT> judge_o(const Slice& slice = {}) const {
     return judge_o(slice, [&](std::size_t n, std::size_t, std::int64_t) {
       return std::pair{exact_.o[n], exact_.o_terms[n]};
     });
   }
+  std::string check_o(const Slice& slice = {}) const { return judge_o(slice).failure("O"); }
 
   /// Every row of O is the mean of V over its visible keys.
   std::string check_mean_v(const Slice& slice = {}) const {
     std::vector<double> mean, magnitude;
     mean_of_visible_values(mean, magnitude);
-    return judge_o(slice, [&](std::size_t n, std::size_t, std::int64_t) {
-      return std::pair{mean[n], magnitude[n]};
-    });
+    return judge_o(slice,
+                   [&](std::size_t n, std::size_t, std::int64_t) {
+                     return std::pair{mean[n], magnitude[n]};
+                   })
+        .failure("O");
   }
 
-  std::string check_lse(const Slice& slice = {}) const {
-    if (!problem_.lse) return "";
-    reference::RuleLse rule;
-    Worst worst;
+  /// Of a problem with an LSE.
+  Judgement<reference::RuleLse> judge_lse(const Slice& slice = {}) const {
+    Judgement<reference::RuleLse> judgement{};
     for_each_in(problem_.lse.layout.shape, slice, first_batch_, batches_,
                 [&](std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t) {
                   const double got = problem_.lse.output(b, h, s, 0);
                   const std::size_t n = row(b, h, s);
-                  rule.add(got, exact_.lse[n], exact_.largest_score[n]);
-                  worst.add(got, exact_.lse[n], b, h, s, 0);
+                  judgement.rule.add(got, exact_.lse[n], exact_.largest_score[n]);
+                  judgement.worst.add(got, exact_.lse[n], b, h, s, 0);
                 });
-    return rule.passed() ? "" : worst.sentence("LSE", rule.allowed());
+    return judgement;
+  }
+  std::string check_lse(const Slice& slice = {}) const {
+    return problem_.lse ? judge_lse(slice).failure("LSE") : "";
   }
 
   std::string check_keep() const {
@@ -150,9 +165,8 @@ private:
 
   /// `wanted(element, row, column)` gives the value and its sum of absolute terms.
   template <class Wanted>
-  std::string judge_o(const Slice& slice, const Wanted& wanted) const {
-    reference::RuleT rule(args_.dtype);
-    Worst worst;
+  Judgement<reference::RuleT> judge_o(const Slice& slice, const Wanted& wanted) const {
+    Judgement<reference::RuleT> judgement{reference::RuleT(args_.dtype)};
     for_each_in(problem_.o.layout.shape, slice, first_batch_, batches_,
                 [&](std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t d) {
                   const std::size_t r = row(b, h, s);
@@ -160,10 +174,10 @@ private:
                       r * static_cast<std::size_t>(args_.head_dim_v) + static_cast<std::size_t>(d);
                   const double got = problem_.o.output(b, h, s, d);
                   const auto [value, terms] = wanted(n, r, d);
-                  rule.add(got, value, plain_.o[n], terms, exact_.largest_score[r]);
-                  worst.add(got, value, b, h, s, d);
+                  judgement.rule.add(got, value, plain_.o[n], terms, exact_.largest_score[r]);
+                  judgement.worst.add(got, value, b, h, s, d);
                 });
-    return rule.passed() ? "" : worst.sentence("O", rule.allowed());
+    return judgement;
   }
 
   void mean_of_visible_values(std::vector<double>& mean, std::vector<double>& magnitude) const {
