@@ -21,11 +21,11 @@ template <bool Wide, int Steps>
 FLASHXDL_DEVICE void load_query(Fragment (&q)[Steps], const GlobalMatrix& matrix, int query,
                                 std::uint32_t keep, std::uint32_t flip) {
   const int half = static_cast<int>(arch::lane_id() / 32) * 8;
-  static_for<Steps>([&](auto s) FLASHXDL_INLINE {
+  static_for<Steps>([&](auto s) {
     const int column = 16 * s + half;
     q[s] = load_chunk<Wide, 8>(matrix.buffer, number_offset(matrix, query, column),
                                matrix.columns - column);
-    static_for<4>([&](auto w) FLASHXDL_INLINE { q[s].set(w, (q[s][w] & keep) ^ flip); });
+    static_for<4>([&](auto w) { q[s].set(w, (q[s][w] & keep) ^ flip); });
   });
 }
 
@@ -34,9 +34,9 @@ template <class T, class KTile, int Blocks, int Steps>
 FLASHXDL_DEVICE void multiply_keys(Accumulator (&scores)[Blocks], const arch::Lds& lds,
                                    std::uint32_t at, const Fragment (&q)[Steps]) {
   const std::uint32_t lane = arch::lane_id();
-  static_for<Blocks>([&](auto b) FLASHXDL_INLINE {
+  static_for<Blocks>([&](auto b) {
     scores[b] = Accumulator{};
-    static_for<Steps>([&](auto s) FLASHXDL_INLINE {
+    static_for<Steps>([&](auto s) {
       const auto k = lds.read<4>(at + KTile::offset(32 * b + lane % 32, 2 * s + lane / 32));
       arch::mma<T>(scores[b], k, q[s]);
     });
@@ -47,8 +47,8 @@ FLASHXDL_DEVICE void multiply_keys(Accumulator (&scores)[Blocks], const arch::Ld
 template <class T, int Blocks>
 FLASHXDL_DEVICE void pack_probabilities(Fragment (&p)[2 * Blocks],
                                         const Accumulator (&scores)[Blocks]) {
-  static_for<Blocks>([&](auto b) FLASHXDL_INLINE {
-    static_for<8>([&](auto i) FLASHXDL_INLINE {
+  static_for<Blocks>([&](auto b) {
+    static_for<8>([&](auto i) {
       p[2 * b + i / 4].set(i % 4, arch::pack<T>(scores[b][2 * i], scores[b][2 * i + 1]));
     });
   });
@@ -59,8 +59,8 @@ template <class T, class VTile, int Blocks, int Steps>
 FLASHXDL_DEVICE void multiply_values(Accumulator (&out)[Blocks], const arch::Lds& lds,
                                      std::uint32_t at, const Fragment (&p)[Steps]) {
   const std::uint32_t lane = arch::lane_id();
-  static_for<Steps>([&](auto s) FLASHXDL_INLINE {
-    static_for<Blocks>([&](auto b) FLASHXDL_INLINE {
+  static_for<Steps>([&](auto s) {
+    static_for<Blocks>([&](auto b) {
       const auto v = lds.read<4>(at + VTile::offset(32 * b + lane % 32, 2 * s + lane / 32));
       arch::mma<T>(out[b], v, p[s]);
     });
@@ -71,8 +71,8 @@ FLASHXDL_DEVICE void multiply_values(Accumulator (&out)[Blocks], const arch::Lds
 template <int Blocks>
 FLASHXDL_DEVICE void rescale(Accumulator (&out)[Blocks], float factor) {
   const arch::Pair factors = arch::pair(factor, factor);
-  static_for<Blocks>([&](auto b) FLASHXDL_INLINE {
-    static_for<8>([&](auto i) FLASHXDL_INLINE {
+  static_for<Blocks>([&](auto b) {
+    static_for<8>([&](auto i) {
       const arch::Pair x = arch::pair(out[b][2 * i], out[b][2 * i + 1]) * factors;
       out[b].set(2 * i, x[0]);
       out[b].set(2 * i + 1, x[1]);

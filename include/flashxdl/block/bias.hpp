@@ -42,16 +42,14 @@ public:
     const DataType type = Kind == BiasKind::any ? recomputed_type() : Number<T>::type;
     const auto bytes = static_cast<std::uint32_t>(size_of(type));
     const std::uint32_t at = row_ + static_cast<std::uint32_t>(key) * bytes;
-    static_for<Blocks>([&](auto b) FLASHXDL_INLINE {
+    static_for<Blocks>([&](auto b) {
       float bias[16];
       if constexpr (Kind == BiasKind::vectors) {
         load_vectors(bias, at + 64 * b);
       } else {
         load_numbers(bias, at + 32 * b * bytes, type);
       }
-      static_for<16>([&](auto i) FLASHXDL_INLINE {
-        scores[b].set(i, arch::fma(scores[b][i], scale, bias[i]));
-      });
+      static_for<16>([&](auto i) { scores[b].set(i, arch::fma(scores[b][i], scale, bias[i])); });
     });
   }
 
@@ -63,8 +61,8 @@ private:
 
   FLASHXDL_DEVICE void load_vectors(float (&bias)[16], std::uint32_t at) const {
     Registers<std::uint32_t, 2> raw[4];
-    static_for<4>([&](auto g) FLASHXDL_INLINE { raw[g] = buffer_.template load<2>(at + 16 * g); });
-    static_for<8>([&](auto i) FLASHXDL_INLINE {
+    static_for<4>([&](auto g) { raw[g] = buffer_.template load<2>(at + 16 * g); });
+    static_for<8>([&](auto i) {
       bias[2 * i] = arch::low_half<T>(raw[i / 2][i % 2]);
       bias[2 * i + 1] = arch::high_half<T>(raw[i / 2][i % 2]);
     });
@@ -75,13 +73,13 @@ private:
     const auto bytes = static_cast<std::uint32_t>(size_of(type));
     const std::uint32_t low_half_missing = type == DataType::fp32 ? 0u : out_of_range;
     std::uint32_t bits[16];
-    static_for<16>([&](auto i) FLASHXDL_INLINE {
+    static_for<16>([&](auto i) {
       const std::uint32_t number = at + static_cast<std::uint32_t>(8 * (i / 4) + i % 4) * bytes;
       const std::uint32_t high = buffer_.load_u16(number + bytes - 2);
       const std::uint32_t low = buffer_.load_u16(number | low_half_missing);
       bits[i] = (high << 16) | low;
     });
-    static_for<16>([&](auto i) FLASHXDL_INLINE {
+    static_for<16>([&](auto i) {
       bias[i] = type == DataType::fp16 ? arch::high_half<fp16>(bits[i])
                                        : __builtin_bit_cast(float, bits[i]);
     });

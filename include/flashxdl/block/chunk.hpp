@@ -26,8 +26,8 @@ FLASHXDL_DEVICE Registers<std::uint32_t, Count / 2> load_chunk(const arch::Buffe
   } else {
     Registers<std::uint32_t, Count / 2> words;
     const int present = arch::recomputed(valid);
-    static_for<Count / 2>([&](auto i) FLASHXDL_INLINE {
-      const auto number = [&](int e) FLASHXDL_INLINE -> std::uint32_t {
+    static_for<Count / 2>([&](auto i) {
+      const auto number = [&](int e) -> std::uint32_t {
         const auto step = static_cast<std::uint32_t>(2 * e);
         return buffer.load_u16(e < present ? arch::add_saturated(offset, step) : out_of_range);
       };
@@ -44,7 +44,7 @@ FLASHXDL_DEVICE void store_chunk(const arch::Buffer& buffer, std::uint32_t offse
   if constexpr (Wide) {
     buffer.store(offset, words);
   } else {
-    static_for<8>([&](auto e) FLASHXDL_INLINE {
+    static_for<8>([&](auto e) {
       const std::uint32_t word = words[e / 2] >> (16 * (e % 2));
       buffer.store_u16(
           e < valid ? arch::add_saturated(offset, static_cast<std::uint32_t>(2 * e)) : out_of_range,

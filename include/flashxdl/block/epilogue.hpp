@@ -28,10 +28,10 @@ FLASHXDL_DEVICE void store_rows(const Accumulator (&out)[Blocks], float factor,
                                 std::uint32_t at) {
   using Tile = LdsTile<32, 4 * Blocks>;
   const std::uint32_t lane = arch::lane_id();
-  static_for<Blocks>([&](auto b) FLASHXDL_INLINE {
-    static_for<4>([&](auto g) FLASHXDL_INLINE {
+  static_for<Blocks>([&](auto b) {
+    static_for<4>([&](auto g) {
       Registers<std::uint32_t, 2> four;
-      static_for<2>([&](auto w) FLASHXDL_INLINE {
+      static_for<2>([&](auto w) {
         four.set(w,
                  arch::pack<T>(out[b][4 * g + 2 * w] * factor, out[b][4 * g + 2 * w + 1] * factor));
       });
@@ -39,7 +39,7 @@ FLASHXDL_DEVICE void store_rows(const Accumulator (&out)[Blocks], float factor,
     });
   });
   arch::wave_sync();
-  static_for<2 * Blocks>([&](auto s) FLASHXDL_INLINE {
+  static_for<2 * Blocks>([&](auto s) {
     constexpr int units = 4 * Blocks;
     const int chunk = static_cast<int>(lane) + arch::wave_size * s;
     const int row = chunk / units;

@@ -75,8 +75,8 @@ FLASHXDL_DEVICE void mask_scores(Accumulator (&scores)[Blocks], const KeyRange& 
   const int lane_key = key + static_cast<int>(arch::lane_id() / 32) * 4;
   const int first = range.first(query) - lane_key;
   const int end = range.end(query) - lane_key;
-  static_for<Blocks>([&](auto b) FLASHXDL_INLINE {
-    static_for<16>([&](auto i) FLASHXDL_INLINE {
+  static_for<Blocks>([&](auto b) {
+    static_for<16>([&](auto i) {
       constexpr int j = 32 * b + 8 * (i / 4) + i % 4;
       if (j < first || j >= end) scores[b].set(i, -std::numeric_limits<float>::infinity());
     });

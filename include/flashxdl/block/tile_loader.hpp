@@ -48,7 +48,7 @@ public:
   using Tile = LdsTile<Rows, units>;
 
   FLASHXDL_DEVICE explicit RowTileLoader(const GlobalMatrix& matrix) : matrix_(matrix) {
-    static_for<steps>([&](auto s) FLASHXDL_INLINE {
+    static_for<steps>([&](auto s) {
       const int chunk = chunk_of(s);
       const int column = chunk % units * 8;
       valid_[s] = matrix.columns - column;
@@ -59,14 +59,14 @@ public:
   /// Starts loading the tile whose first row is `row` < rows of the matrix.
   FLASHXDL_DEVICE void fetch(int row) {
     const std::uint32_t base = static_cast<std::uint32_t>(row) * matrix_.row_bytes;
-    static_for<steps>([&](auto s) FLASHXDL_INLINE {
+    static_for<steps>([&](auto s) {
       data_[s] =
           load_chunk<Wide, 8>(matrix_.buffer, arch::add_saturated(offset_[s], base), valid_[s]);
     });
   }
 
   FLASHXDL_DEVICE void store(const arch::Lds& lds, std::uint32_t at) const {
-    static_for<steps>([&](auto s) FLASHXDL_INLINE {
+    static_for<steps>([&](auto s) {
       const int chunk = chunk_of(s);
       const auto row = static_cast<std::uint32_t>(chunk / units);
       const auto unit = static_cast<std::uint32_t>(chunk % units);
@@ -106,7 +106,7 @@ public:
   using Tile = LdsTile<Columns, Rows / 8>;
 
   FLASHXDL_DEVICE explicit TransposingTileLoader(const GlobalMatrix& matrix) : matrix_(matrix) {
-    static_for<steps>([&](auto s) FLASHXDL_INLINE {
+    static_for<steps>([&](auto s) {
       const int chunk = chunk_of(s);
       const int column = chunk % runs * width;
       valid_[s] = matrix.columns - column;
@@ -115,9 +115,9 @@ public:
   }
 
   FLASHXDL_DEVICE void fetch(int row) {
-    static_for<4>([&](auto r) FLASHXDL_INLINE {
+    static_for<4>([&](auto r) {
       const std::uint32_t base = row_offset(matrix_, row + r);
-      static_for<steps>([&](auto s) FLASHXDL_INLINE {
+      static_for<steps>([&](auto s) {
         data_[s][r] = load_chunk<Wide, width>(matrix_.buffer, arch::add_saturated(offset_[s], base),
                                               valid_[s]);
       });
@@ -125,14 +125,14 @@ public:
   }
 
   FLASHXDL_DEVICE void store(const arch::Lds& lds, std::uint32_t at) const {
-    static_for<steps>([&](auto s) FLASHXDL_INLINE {
+    static_for<steps>([&](auto s) {
       const int chunk = chunk_of(s);
       const auto group = static_cast<std::uint32_t>(chunk / runs);
       const auto column = static_cast<std::uint32_t>(chunk % runs * width);
       const std::uint32_t unit = group / 4 * 2 + group % 2;
       const std::uint32_t half = group / 2 % 2 * 8;
       if ((s + 1) * Threads <= chunks || chunk < chunks) {
-        static_for<width>([&](auto c) FLASHXDL_INLINE {
+        static_for<width>([&](auto c) {
           constexpr std::uint32_t select = c % 2 == 0 ? 0x05040100 : 0x07060302;
           Registers<std::uint32_t, 2> four;
           four.set(0, arch::select_bytes<select>(data_[s][1][c / 2], data_[s][0][c / 2]));

@@ -149,10 +149,9 @@ private:
 
   template <int Blocks, class Dropout>
   static FLASHXDL_DEVICE void drop(Accumulator (&scores)[Blocks], const Dropout& dropout, int key) {
-    static_for<Blocks>([&](auto b) FLASHXDL_INLINE {
+    static_for<Blocks>([&](auto b) {
       dropout.for_block(static_cast<std::uint32_t>(key + 32 * b),
-                        [&](auto i, bool keep)
-                            FLASHXDL_INLINE { scores[b].set(i, keep ? scores[b][i] : 0.0f); });
+                        [&](auto i, bool keep) { scores[b].set(i, keep ? scores[b][i] : 0.0f); });
     });
   }
 

@@ -37,7 +37,7 @@ public:
                                                      static_cast<std::uint32_t>(query));
     const int half = static_cast<int>(arch::lane_id() / 32) * 4;
     for (int key = 0; key < problem.keys.seqlen_k; key += 32) {
-      dropout.for_block(static_cast<std::uint32_t>(key), [&](auto i, bool kept) FLASHXDL_INLINE {
+      dropout.for_block(static_cast<std::uint32_t>(key), [&](auto i, bool kept) {
         const int j = key + half + 8 * (i / 4) + i % 4;
         const std::uint32_t at = arch::add_saturated(row, static_cast<std::uint32_t>(j));
         keep.buffer.store_u8(j < problem.keys.seqlen_k ? at : block::out_of_range,

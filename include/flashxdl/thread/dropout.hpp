@@ -57,12 +57,12 @@ public:
     const std::uint64_t position = first_ + draws * (key / 4);
     const auto high = draw(position);
     if constexpr (Bits == 8) {
-      each_byte([&](auto i, auto group, auto shift) FLASHXDL_INLINE {
+      each_byte([&](auto i, auto group, auto shift) {
         decide(i, ((high[group] >> shift) & 0xffu) >= stream_.threshold);
       });
     } else {
       const auto low = draw(position + 1);
-      each_byte([&](auto i, auto group, auto shift) FLASHXDL_INLINE {
+      each_byte([&](auto i, auto group, auto shift) {
         const std::uint32_t value =
             (((high[group] >> shift) & 0xffu) << 8) | ((low[group] >> shift) & 0xffu);
         decide(i, value >= stream_.threshold);
@@ -77,7 +77,7 @@ private:
 
   template <class Body>
   static FLASHXDL_DEVICE void each_byte(Body&& body) {
-    static_for<16>([&](auto i) FLASHXDL_INLINE {
+    static_for<16>([&](auto i) {
       body(i, std::integral_constant<int, i / 4>{},
            std::integral_constant<std::uint32_t, 8 * (i % 4)>{});
     });

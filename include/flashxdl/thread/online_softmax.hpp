@@ -23,10 +23,9 @@ public:
   template <int Blocks>
   FLASHXDL_DEVICE float update(Accumulator (&scores)[Blocks], float unit) {
     float top = scores[0][0];
-    static_for<Blocks>([&](auto b) FLASHXDL_INLINE {
-      static_for<8>([&](auto i) FLASHXDL_INLINE {
-        top = arch::max(arch::max(top, scores[b][2 * i]), scores[b][2 * i + 1]);
-      });
+    static_for<Blocks>([&](auto b) {
+      static_for<8>(
+          [&](auto i) { top = arch::max(arch::max(top, scores[b][2 * i]), scores[b][2 * i + 1]); });
     });
     const float before = max_;
     max_ = arch::max(before, arch::max(top, arch::half_swap(top)));
@@ -37,8 +36,8 @@ public:
     const arch::Pair bases = arch::pair(base, base);
     const arch::Pair units = arch::pair(unit, unit);
     arch::Pair sum = arch::pair(sum_ * factor, 0.0f);
-    static_for<Blocks>([&](auto b) FLASHXDL_INLINE {
-      static_for<8>([&](auto i) FLASHXDL_INLINE {
+    static_for<Blocks>([&](auto b) {
+      static_for<8>([&](auto i) {
         const arch::Pair x = (arch::pair(scores[b][2 * i], scores[b][2 * i + 1]) - bases) * units;
         const arch::Pair p = arch::pair(arch::exp2(x[0]), arch::exp2(x[1]));
         scores[b].set(2 * i, p[0]);

@@ -25,7 +25,7 @@ FLASHXDL_DEVICE Registers<std::uint32_t, 4> philox4x32(std::uint64_t position,
   // The key schedule is scalar arithmetic: cheap to repeat, dear to keep in registers.
   std::uint32_t k0 = arch::recomputed_uniform(static_cast<std::uint32_t>(key));
   std::uint32_t k1 = arch::recomputed_uniform(static_cast<std::uint32_t>(key >> 32));
-  static_for<Rounds>([&](auto) FLASHXDL_INLINE {
+  static_for<Rounds>([&](auto) {
     const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * c0;
     const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * c2;
     c0 = static_cast<std::uint32_t>(product1 >> 32) ^ c1 ^ k0;

@@ -14,7 +14,7 @@ namespace flashxdl::thread {
 FLASHXDL_DEVICE Registers<std::uint32_t, 4> quad_transpose(Registers<std::uint32_t, 4> x) {
   const std::uint32_t lane = arch::lane_id();
   // Exchanges the off-diagonal words of each 2x2 block of (lane bit, word bit).
-  const auto exchange = [&](auto distance, int first, int second) FLASHXDL_INLINE {
+  const auto exchange = [&](auto distance, int first, int second) {
     constexpr int d = decltype(distance)::value;
     const bool upper = (lane & static_cast<std::uint32_t>(d)) != 0;
     const std::uint32_t from_second = arch::quad_swap<d>(x[second]);

@@ -53,7 +53,7 @@ FLASHXDL_DEVICE T load_constant(Constant<T> pointer) {
     std::uint64_t word[sizeof(T) / 8];
   } words;
   const auto from = (Constant<std::uint64_t>)pointer;
-  static_for<sizeof(T) / 8>([&](auto i) FLASHXDL_INLINE { words.word[i] = from[i]; });
+  static_for<sizeof(T) / 8>([&](auto i) { words.word[i] = from[i]; });
   return __builtin_bit_cast(T, words);
 }
 

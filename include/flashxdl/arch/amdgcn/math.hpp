@@ -67,7 +67,7 @@ FLASHXDL_DEVICE std::uint32_t pack(float a, float b) {
     typedef __bf16 Pair16 __attribute__((ext_vector_type(2)));
     return __builtin_bit_cast(std::uint32_t, __builtin_convertvector(Pair{a, b}, Pair16));
 #else
-    const auto round = [](float x) FLASHXDL_INLINE {
+    const auto round = [](float x) {
       const auto u = __builtin_bit_cast(std::uint32_t, x);
       return u + 0x7fffu + ((u >> 16) & 1u);
     };

@@ -35,7 +35,7 @@ FLASHXDL_DEVICE void mma(Accumulator& acc, const Fragment& a, const Fragment& b)
         __builtin_bit_cast(bf16x8, a.v), __builtin_bit_cast(bf16x8, b.v), acc.v, 0, 0, 0);
   }
 #else
-  const auto step = [&](auto half_a, auto half_b) FLASHXDL_INLINE {
+  const auto step = [&](auto half_a, auto half_b) {
     if constexpr (std::is_same_v<T, fp16>) {
       acc.v = __builtin_amdgcn_mfma_f32_32x32x8f16(__builtin_bit_cast(intrinsic::f16x4, half_a),
                                                    __builtin_bit_cast(intrinsic::f16x4, half_b),
