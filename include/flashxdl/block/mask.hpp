@@ -28,6 +28,10 @@ struct KeyRange {
     const int key = query + end_shift;
     return key < seqlen_k ? key : seqlen_k;
   }
+  /// Any of the queries [begin, end_query) sees any of the keys [key, key + keys).
+  FLASHXDL_HOST_DEVICE constexpr bool visible(int begin, int end_query, int key, int keys) const {
+    return begin < end_query && first(begin) < key + keys && end(end_query - 1) > key;
+  }
 };
 
 /// The tiles of TileKeys keys that queries [begin, end) visit: first those that need no test, then

@@ -70,7 +70,8 @@ public:
     const std::uint32_t kv_head = place.head / problem.heads_per_kv;
     const arch::Lds lds = arch::workgroup_lds<lds_bytes>();
 
-    const int query = first_query_of_wave(place) + static_cast<int>(arch::lane_id() % 32);
+    const int wave_query = first_query_of_wave(place);
+    const int query = wave_query + static_cast<int>(arch::lane_id() % 32);
 
     Fragment q[T.d / 16];
     block::load_query<P.wide>(
@@ -88,8 +89,7 @@ public:
     const auto dropout = make_dropout(problem, place, query);
 
     const int first_query = static_cast<int>(place.tile) * T.m;
-    const int end_query =
-        first_query + T.m < problem.seqlen_q ? first_query + T.m : problem.seqlen_q;
+    const int end_query = min(first_query + T.m, problem.seqlen_q);
     const block::KeyTiles<T.n> tiles(problem.keys, first_query, end_query);
 
     thread::OnlineSoftmax softmax;
@@ -105,6 +105,10 @@ public:
       if (n + 1 < tiles.count()) {
         k_loader.fetch(tiles.key(n + 1));
         v_loader.fetch(tiles.key(n + 1));
+      }
+
+      if constexpr (edge) {  // the workgroup's tile, but perhaps not this wave's
+        if (!problem.keys.visible(wave_query, min(wave_query + 32, end_query), key, T.n)) return;
       }
 
       Accumulator scores[T.n / 32];
@@ -154,6 +158,8 @@ private:
                         [&](auto i, bool keep) { scores[b].set(i, keep ? scores[b][i] : 0.0f); });
     });
   }
+
+  static FLASHXDL_DEVICE int min(int a, int b) { return a < b ? a : b; }
 
   /// First query of this wave.
   static FLASHXDL_DEVICE int first_query_of_wave(const WorkgroupPlace& place) {
