@@ -12,9 +12,11 @@ instruction is refused:
             architectures do): they are run on copies in lower registers
   bf16_1k   gfx90a's opcodes of the bf16_1k MFMAs are other instructions on gfx942, which it decodes
   dpp       DPP whose destination is its source reads lanes already written: run from a copy
-  flush     gfx90a's MFMA takes subnormal fp16 and bf16 inputs as zero, the emulator computes with them
   acc908    gfx908 has no bit that says that C and D are AGPRs (they always are)
   narrow    buffer loads and stores of 8, 16 and 96 bits: computed here
+
+fp16 MFMAs take subnormal inputs as zero there, on every architecture. So do gfx90a's matrix cores;
+those of gfx942 compute with them.
 """
 import collections
 import ctypes
@@ -222,7 +224,7 @@ class Machine:
         self._judge(name, instruction, word.value, second.value)
         function = self._callable(program, runtime)
         if "mfma" in name:
-            function = self._mend_mfma(name, instruction, second.value, function, code.arch)
+            function = self._mend_mfma(name, instruction, second.value, function)
         elif name.startswith("ds_") and word.value >> 25 & 1:
             function = self._mend_lds_store(pc, word, second, name, function)
         elif re.search(r"[fiub]16", name) and self._high_fields(word.value):
@@ -260,40 +262,25 @@ class Machine:
             self.noted.add(name)
             print(f"note: {name}: {INEXACT[name]}", file=sys.stderr)
 
-    def _mend_mfma(self, name, instruction, second, function, arch):
-        flushed = None
-        if arch == "gfx90a" and "f16" in name:
-            flushed = 0x7F80 if "bf16" in name else 0x7C00
+    def _mend_mfma(self, name, instruction, second, function):
         for operand, source in ((0, second & 0x1FF), (1, second >> 9 & 0x1FF)):
             permuted = operand == 0 and "_32x32x" in name
             in_acc = bool(second >> (27 + operand) & 1)
-            if not permuted and not in_acc and flushed is None:
+            if not permuted and not in_acc:
                 continue
             if source < 256:
                 raise Refused(f"{name}: constant as operand A or B")
-            self.mended["mfma32"] += permuted
-            self.mended["mfma_acc"] += in_acc
+            self.mended["mfma32" if permuted else "mfma_acc"] += 1
             count = (instruction.src0 if operand == 0 else instruction.src1).sz
-            function = self._staged(function, source - 256, count, in_acc, permuted, flushed)
+            function = self._staged(function, source - 256, count, in_acc, permuted)
         return function
 
-    def _flush(self, words, exponent):
-        """16-bit numbers, two to a word, with zeros for the subnormal ones."""
-        flushed = []
-        for word in words:
-            for shift in (0, 16):
-                if word & exponent << shift == 0 and word & 0x7FFF << shift:
-                    word &= ~(0x7FFF << shift)
-                    self.mended["flush"] += 1
-            flushed.append(word)
-        return flushed
-
-    def _staged(self, inner, register, count, in_acc, permuted, flushed):
+    @staticmethod
+    def _staged(inner, register, count, in_acc, permuted):
         """inner() with VGPRs register.. replaced: taken from AGPRs, A's rows in the emulator's
-        order, subnormal numbers (`flushed`: their exponent's bits) taken as zero. Afterwards they
-        are put back, but for those that the instruction itself wrote."""
+        order. Afterwards they are put back, but for those that the instruction itself wrote."""
         size = 4 * LANES
-        rows = [8 * (r % 16 // 4) + 4 * (r // 16) + r % 4 if permuted else r for r in range(32)]
+        rows = [8 * (r % 16 // 4) + 4 * (r // 16) + r % 4 for r in range(32)]
         order = [k * LANES + (lane & 32) + rows[lane & 31]
                  for k in range(count) for lane in range(LANES)]
         layout = struct.Struct(f"<{count * LANES}I")
@@ -303,10 +290,8 @@ class Machine:
             before = ctypes.string_at(at, count * size)
             source = (ctypes.string_at(buffers[5].value + register * size, count * size)
                       if in_acc else before)
-            if permuted or flushed:
+            if permuted:
                 words = layout.unpack(source)
-                if flushed:
-                    words = self._flush(words, flushed)
                 source = layout.pack(*[words[n] for n in order])
             ctypes.memmove(at, source, count * size)
             inner(buffers)

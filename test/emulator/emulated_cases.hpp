@@ -2,6 +2,7 @@
 /// \file
 /// The inputs that the emulated kernels run on.
 
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -13,8 +14,19 @@ struct EmulatedCase {
   std::string_view name;
   std::string_view kernel;  ///< of emulated_kernels.hpp; must be what MhaForward picks
   bool grouped = false;
-  std::vector<ForwardCase> problems;  ///< one, or the groups
+  std::vector<ForwardCase> problems;                 ///< one, or the groups
+  std::function<void(ForwardProblem&)> change = {};  ///< makes random inputs special
 };
+
+/// One key that takes most of the weight and many small ones, whose probabilities are subnormal in
+/// fp16 next to it; V constant, so that weight that gets lost shows.
+inline void make_attention_sink(ForwardProblem& p) {
+  fill(p.q, [] { return 0.0; });
+  fill(p.v, [] { return 1.0; });
+  p.bias.layout.for_each([&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
+    p.bias.set(b, h, i, j, j == 0 ? 10.0 : 0.0);
+  });
+}
 
 inline std::vector<EmulatedCase> emulated_cases() {
   const auto fp16 = DataType::fp16, bf16 = DataType::bf16;
@@ -62,6 +74,8 @@ inline std::vector<EmulatedCase> emulated_cases() {
   narrow.head_dim = 32, narrow.head_dim_v = 24, narrow.arrangement = Arrangement::bshd;
   ForwardCase large = ragged(fp16);
   large.seqlen_q = 40, large.seqlen_k = 70, large.head_dim = 256, large.head_dim_v = 256;
+  ForwardCase sink = with_bias(fp16);
+  sink.heads_q = sink.heads_kv = 1, sink.seqlen_q = 32, sink.seqlen_k = 1100;
   const auto misaligned = [&](DataType dtype) {
     ForwardCase c = with_dropout(dtype, dropout8);
     c.seqlen_q = 40, c.seqlen_k = 67, c.head_dim = 61, c.head_dim_v = 35;
@@ -82,6 +96,7 @@ inline std::vector<EmulatedCase> emulated_cases() {
       {"d64_causal_dropout16", "fp16_d64_any_dropout16", false, {with_dropout(fp16, dropout16)}},
       {"d64_three_groups_dropout8", "fp16_d64_dropout8", true, dropped_groups(fp16)},
       {"d64_misaligned", "fp16_d64_any_alignment", false, {misaligned(fp16)}},
+      {"d128_attention_sink", "fp16_d128_bias", false, {sink}, make_attention_sink},
       {"bf16_d64_causal_dropout8", "bf16_d64_dropout8", false, {with_dropout(bf16, dropout8)}},
       {"bf16_d128_bias_gqa", "bf16_d128_bias", false, {with_bias(bf16)}},
       {"bf16_d64_three_groups", "bf16_d64", true, groups(bf16)},

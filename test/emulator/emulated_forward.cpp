@@ -41,6 +41,7 @@ public:
       ForwardCase each = c.problems[g];
       each.data_seed = 100 + g;
       problems_.push_back(make_problem(each));
+      if (c.change) c.change(problems_.back());
       for (const auto& [name, tensor, is_output] : problems_.back().tensors()) {
         if (*tensor) add("group_" + std::to_string(g) + '_' + name, tensor->buffer.get());
       }
