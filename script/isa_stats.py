@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Facts of every AMDGPU kernel in assembly files (clang -S --cuda-device-only), and checks on them.
 
-For each kernel: registers, spills, scratch, LDS, waves per SIMD, and for the hot loop (the smallest
-loop with the most matrix instructions) the cycles of each pipe per iteration of one wave. The cycle
+For each kernel: registers, spills, scratch, LDS, waves per SIMD, and for the hot loop (of the loops
+with the most matrix instructions the one with the least vector work: full tiles, not edges) the cycles of each pipe per iteration of one wave. The cycle
 table is AMD's for matrix instructions; other vector instructions take 4, transcendental and 32-bit
 integer multiplies 16, LDS 2 cycles per byte and lane (64 lanes over 128 B/clk, 4 SIMDs sharing).
 
@@ -22,6 +22,7 @@ MFMA_CYCLES = {
     "gfx950": {"32x32x8": 32, "16x16x16": 16, "32x32x16": 32, "16x16x32": 16},
 }
 LDS_CAPACITY = {"gfx950": 160 * 1024}
+VECTOR = ("valu", "trans", "mul32", "accmov")
 TRANSCENDENTAL = re.compile(r"v_(exp|log|rcp|rsq|sqrt|sin|cos)_")
 MULTIPLY_32 = re.compile(r"v_(mul_hi_u32|mul_hi_i32|mul_lo_u32|mad_u64_u32|mad_i64_i32|mul_lo_i32)")
 NO_CYCLES = (("buffer_", "vmem"), ("global_", "vmem"), ("flat_", "vmem"), ("scratch_", "scratch"),
@@ -82,7 +83,7 @@ class Kernel:
                 if not op.startswith(("s_cbranch", "s_branch")) or index.get(target, i + 1) > i:
                     continue
                 count, cycles = self._mix(blocks, index[target], i)
-                key = (count["mfma"], index[target] - i)
+                key = (count["mfma"], -sum(cycles[p] for p in VECTOR))
                 if count["mfma"] and (best is None or key > best[0]):
                     best = key, count, cycles
         return best and best[1:]
@@ -93,7 +94,7 @@ class Kernel:
 
     @property
     def valu_cycles(self):
-        return sum(self.loop[1][p] for p in ("valu", "trans", "mul32", "accmov")) if self.loop else 0
+        return sum(self.loop[1][p] for p in VECTOR) if self.loop else 0
 
     @property
     def lds_cycles(self):

@@ -86,7 +86,8 @@ TEST(QueryDropout, DecidesAsTheReference) {
   expect_decisions<16, 10>(std::numeric_limits<std::uint64_t>::max() - 1000);
 }
 
-TEST(OnlineSoftmax, AgreesWithTheDefinition) {
+template <int Exponent>
+void expect_softmax() {
   using Layout = arch::Mfma32x32x8;
   constexpr int steps = 3;
   constexpr float unit = 0.37f;
@@ -108,7 +109,7 @@ TEST(OnlineSoftmax, AgreesWithTheDefinition) {
   std::array<float, 32> lse{}, weight{};
   on_lanes(64, [&] {
     const int lane = static_cast<int>(arch::lane_id());
-    thread::OnlineSoftmax softmax;
+    thread::OnlineSoftmax<Exponent> softmax;
     float kept = 0.0f;  // the weight of key 5 of the first step, un-normalised
     for (int step = 0; step < steps; ++step) {
       Accumulator block[2];
@@ -140,6 +141,11 @@ TEST(OnlineSoftmax, AgreesWithTheDefinition) {
     EXPECT_NEAR(lse[q], std::log(sum), 2e-6 * (1 + std::fabs(std::log(sum))));
     EXPECT_NEAR(weight[q], std::exp2(unit * scores[at(0, 5, query)]) / sum, 1e-6);
   }
+}
+
+TEST(OnlineSoftmax, AgreesWithTheDefinition) {
+  expect_softmax<0>();
+  expect_softmax<15>();
 }
 
 }  // namespace

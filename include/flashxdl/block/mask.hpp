@@ -79,10 +79,12 @@ FLASHXDL_DEVICE void mask_scores(Accumulator (&scores)[Blocks], const KeyRange& 
   const int lane_key = key + static_cast<int>(arch::lane_id() / 32) * 4;
   const int first = range.first(query) - lane_key;
   const int end = range.end(query) - lane_key;
+  const auto visible = static_cast<std::uint32_t>(end > first ? end - first : 0);
   static_for<Blocks>([&](auto b) {
     static_for<16>([&](auto i) {
       constexpr int j = 32 * b + 8 * (i / 4) + i % 4;
-      if (j < first || j >= end) scores[b].set(i, -std::numeric_limits<float>::infinity());
+      const bool hidden = !(static_cast<std::uint32_t>(j - first) < visible);
+      scores[b].set(i, hidden ? -std::numeric_limits<float>::infinity() : scores[b][i]);
     });
   });
 }

@@ -49,6 +49,7 @@ public:
 private:
   using KLoader = block::RowTileLoader<T.n, T.d, threads, P.wide>;
   using VLoader = block::TransposingTileLoader<T.n, T.dv, threads, P.wide>;
+  using Softmax = thread::OnlineSoftmax<P.dtype == DataType::fp16 ? 15 : 0>;
   using KTile = typename KLoader::Tile;
   using VTile = typename VLoader::Tile;
   static constexpr std::uint32_t k_at = 0;
@@ -92,7 +93,7 @@ public:
     const int end_query = min(first_query + T.m, problem.seqlen_q);
     const block::KeyTiles<T.n> tiles(problem.keys, first_query, end_query);
 
-    thread::OnlineSoftmax softmax;
+    Softmax softmax;
     Accumulator out[T.dv / 32] = {};
 
     // One step of algorithm 1 (lines 8 to 10); Edge: some scores may be masked.
@@ -169,7 +170,7 @@ private:
   /// Normalises and writes O and LSE (algorithm 1, lines 12 to 15). Finds its place and the problem
   /// once more: they were not worth scalar registers during the walk.
   static FLASHXDL_DEVICE void store(arch::Constant<MhaFwdDescriptor> descriptor,
-                                    std::uint32_t number, const thread::OnlineSoftmax& softmax,
+                                    std::uint32_t number, const Softmax& softmax,
                                     const Accumulator (&out)[T.dv / 32], const arch::Lds& lds) {
     const MhaFwdDescriptor problem = arch::load_constant(descriptor);
     const WorkgroupPlace place = place_of(number, problem.tiles_q, problem.heads_q);

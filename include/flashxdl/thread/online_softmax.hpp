@@ -16,10 +16,14 @@
 
 namespace flashxdl::thread {
 
+/// Exponent is added to every p's: p reaches 2^Exponent, which cancels in the output. With 15, fp16
+/// keeps all bits of p down to 2^-29 of the largest; MI200's matrix cores take what is subnormal in
+/// fp16, below 2^-14 without it, as zero ("AMD Instinct MI200 ISA", 7.2).
+template <int Exponent = 0>
 class OnlineSoftmax {
 public:
-  /// Replaces scores by p = 2^((s - max) * unit), unit > 0. Returns the factor by which earlier
-  /// sums and outputs shrink. A maximum of -inf (no visible key yet) gives p = 0.
+  /// Replaces scores by p = 2^((s - max) * unit + Exponent), unit > 0. Returns the factor by which
+  /// earlier sums and outputs shrink. A maximum of -inf (no visible key yet) gives p = 0.
   template <int Blocks>
   FLASHXDL_DEVICE float update(Accumulator (&scores)[Blocks], float unit) {
     float top = scores[0][0];
@@ -35,10 +39,12 @@ public:
     // (s - max) first: exact near the maximum however large the scores are.
     const arch::Pair bases = arch::pair(base, base);
     const arch::Pair units = arch::pair(unit, unit);
+    const arch::Pair exponents = arch::pair(Exponent, Exponent);
     arch::Pair sum = arch::pair(sum_ * factor, 0.0f);
     static_for<Blocks>([&](auto b) {
       static_for<8>([&](auto i) {
-        const arch::Pair x = (arch::pair(scores[b][2 * i], scores[b][2 * i + 1]) - bases) * units;
+        const arch::Pair x =
+            (arch::pair(scores[b][2 * i], scores[b][2 * i + 1]) - bases) * units + exponents;
         const arch::Pair p = arch::pair(arch::exp2(x[0]), arch::exp2(x[1]));
         scores[b].set(2 * i, p[0]);
         scores[b].set(2 * i + 1, p[1]);
@@ -59,7 +65,8 @@ public:
   /// ln(sum exp s); natural_unit turns the scores' unit into the natural one. -inf without keys.
   FLASHXDL_DEVICE float log_sum_exp(float natural_unit) const {
     constexpr float ln2 = 0.693147180559945309f;
-    return sum_ > 0.0f ? arch::fma(max_, natural_unit, arch::log2(sum_) * ln2) : -infinity;
+    return sum_ > 0.0f ? arch::fma(max_, natural_unit, (arch::log2(sum_) - Exponent) * ln2)
+                       : -infinity;
   }
 
 private:
