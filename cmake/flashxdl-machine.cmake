@@ -155,6 +155,8 @@ function(flashxdl_require_amdgcn target)
   endif()
   target_compile_options(${target} INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-x hip>"
+    # Kernels live in registers: unoptimised they do not compile, so -O0 is for the host side only.
+    "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xarch_device -O3>"
     "$<$<COMPILE_LANGUAGE:CXX>:${arch_options};${hip_options}>")
   target_include_directories(${target} SYSTEM INTERFACE "${FLASHXDL_HIP_INCLUDE_DIR}")
   target_link_libraries(${target} INTERFACE "${FLASHXDL_HIP_LIBRARY}")
