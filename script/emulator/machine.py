@@ -246,6 +246,8 @@ class Machine:
         if arch == "gfx90a" and 0x63 <= opcode <= 0x67:
             word.value -= 6 << 16
             self.mended["bf16_1k"] += 1
+        if arch == "gfx908" and opcode in (0x68, 0x69, 0x6B, 0x6C, 0x6D):
+            raise Refused("gfx908's bf16 MFMA: another instruction on gfx942, which is decoded")
         if arch == "gfx908" and opcode >= 0x40 and opcode not in (0x58, 0x59):
             word.value |= 0x8000
             self.mended["acc908"] += 1
