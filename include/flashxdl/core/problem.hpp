@@ -168,4 +168,36 @@ struct MhaForwardGroupedArgs {
   std::vector<MhaForwardArgs> groups{};
 };
 
+/// dBias: where to and in which type. Stride 0 over batch, head or row means one slice for all,
+/// which receives the sum; usually the strides are those of the bias.
+struct BiasGradient {
+  Tensor<void*> tensor{};           ///< null data: not wanted
+  DataType dtype = DataType::fp32;  ///< fp32, or the type of the bias
+};
+
+/// Backward attention: the gradients of a loss with respect to Q, K, V and the bias, given that
+/// with respect to O. All gradients are overwritten, not added to.
+struct MhaBackwardArgs {
+  /// The arguments of the forward call. Its O and LSE are read, and both are required. A keep mask,
+  /// if given, is written again, from the decisions of the backward kernel.
+  MhaForwardArgs forward{};
+
+  Tensor<const void*> d_o{};  ///< [B, Hq, Sq, Dv], of the type of O
+
+  Tensor<void*> dq{};  ///< [B, Hq, Sq, D]; null data: not wanted, as for the others
+  Tensor<void*> dk{};  ///< [B, Hkv, Sk, D], summed over the query heads of a KV head
+  Tensor<void*> dv{};  ///< [B, Hkv, Sk, Dv], summed likewise
+  std::optional<DataType> gradient_dtype{};  ///< of dQ, dK, dV: the input type (default) or fp32
+  BiasGradient dbias{};                      ///< needs a bias
+
+  bool deterministic = false;  ///< the same bits on every run; takes more workspace
+
+  DataType gradient_dtype_or_default() const { return gradient_dtype.value_or(forward.dtype); }
+};
+
+/// A list of backward problems, one call; what holds for MhaForwardGroupedArgs holds here.
+struct MhaBackwardGroupedArgs {
+  std::vector<MhaBackwardArgs> groups{};
+};
+
 }  // namespace flashxdl
