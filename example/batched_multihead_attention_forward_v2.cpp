@@ -1,6 +1,7 @@
 /// The forward pass of training, with LSE and dropout, by the device op of one kernel: fp16, head
 /// dimensions up to 64, 8 random bits for each score. What the op cannot do it refuses in words.
 
+#include "common/forward_example.hpp"
 #include "common/launch_op.hpp"
 #include "flashxdl/device/device_mha_fwd.hpp"
 

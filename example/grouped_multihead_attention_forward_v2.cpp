@@ -3,6 +3,7 @@
 /// descriptors of the groups go to a workspace that the caller provides.
 
 #include "common/device_memory.hpp"
+#include "common/forward_example.hpp"
 #include "common/launch_op.hpp"
 #include "flashxdl/device/device_mha_fwd.hpp"
 

@@ -94,7 +94,7 @@ public:
     }
   }
 
-private:
+protected:
   template <class Value>
   CLI::Option* add(const char* name, Value& value, const char* what) {
     return app_.add_option(name, value, what)->capture_default_str();
@@ -114,6 +114,7 @@ private:
         ->default_str(chosen);
   }
 
+private:
   void add_actions() {
     add("--verify,verify", config_.verify, "compare with the double reference: 0, 1");
     add("--init,init", config_.init, "inputs: 0 zeros, 1 integers -2 to 1, 2 uniform, 3 normal")
@@ -183,10 +184,32 @@ private:
   int random_groups_ = 0;
 };
 
-}  // namespace
+/// Those, and what only a backward has.
+class BackwardOptions : public ForwardOptions {
+public:
+  explicit BackwardOptions(BackwardConfig& config) : ForwardOptions(config.forward) {
+    add_choice("--algorithm", config.algorithm,
+               {{"by-head-dim", Algorithm::by_head_dim},
+                {"resident", Algorithm::resident},
+                {"streamed", Algorithm::streamed}},
+               "rows whole on chip or in slices; by head dimension: whole up to 128");
+    const std::map<std::string, DataType> types{
+        {"fp16", DataType::fp16}, {"bf16", DataType::bf16}, {"fp32", DataType::fp32}};
+    const std::map<std::string, std::optional<DataType>> gradient_types{{"input", std::nullopt},
+                                                                        {"fp16", DataType::fp16},
+                                                                        {"bf16", DataType::bf16},
+                                                                        {"fp32", DataType::fp32}};
+    add_choice("--grad-dtype", config.gradient_dtype, gradient_types,
+               "of dQ, dK, dV: the input type or fp32");
+    if (config.forward.bias) {
+      add_choice("--dbias-dtype", config.dbias_dtype, types,
+                 "of dBias: the type of the bias or fp32");
+    }
+    app().add_flag("--deterministic", config.deterministic, "the same bits on every run");
+  }
+};
 
-std::optional<int> parse_command_line(ForwardConfig& config, int argc, const char* const* argv) {
-  ForwardOptions options(config);
+std::optional<int> parse(ForwardOptions& options, int argc, const char* const* argv) {
   try {
     options.app().parse(argc, argv);
     options.finish();
@@ -194,6 +217,18 @@ std::optional<int> parse_command_line(ForwardConfig& config, int argc, const cha
     return options.app().exit(error);
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<int> parse_command_line(ForwardConfig& config, int argc, const char* const* argv) {
+  ForwardOptions options(config);
+  return parse(options, argc, argv);
+}
+
+std::optional<int> parse_command_line(BackwardConfig& config, int argc, const char* const* argv) {
+  BackwardOptions options(config);
+  return parse(options, argc, argv);
 }
 
 }  // namespace flashxdl::example

@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// HIP for the examples: errors become exceptions, memory frees itself.
+/// HIP for the examples: errors become exceptions, memory and streams free themselves.
 
 #include <cstddef>
 #include <stdexcept>
@@ -61,6 +61,20 @@ private:
 
   std::vector<std::byte> host_;
   void* device_ = nullptr;
+};
+
+class Stream {
+public:
+  Stream() { check_hip(hipStreamCreate(&stream_), "hipStreamCreate"); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream() { static_cast<void>(hipStreamDestroy(stream_)); }
+
+  hipStream_t get() const { return stream_; }
+  void synchronize() const { check_hip(hipStreamSynchronize(stream_), "the kernel"); }
+
+private:
+  hipStream_t stream_ = nullptr;
 };
 
 }  // namespace flashxdl::example

@@ -7,38 +7,10 @@
 
 #include "common/device_memory.hpp"
 #include "common/forward_config.hpp"
+#include "common/tensor_memory.hpp"
 #include "flashxdl/core/problem.hpp"
 
 namespace flashxdl::example {
-
-/// One number of the kind that --init asks for.
-class Fill {
-public:
-  enum class Role { query_or_key, value, bias };
-
-  Fill(int init, std::mt19937_64& generator) : init_(init), generator_(generator) {}
-
-  float next(Role role) {
-    switch (init_) {
-      case 0:
-        return 0;
-      case 1: {
-        const auto integer = static_cast<float>(generator_() % (role == Role::bias ? 2 : 4));
-        return integer - (role == Role::bias ? 1.0f : 2.0f);
-      }
-      case 2:
-        return uniform_(generator_) - (role == Role::query_or_key ? 0.0f : 0.5f);
-      default:
-        return normal_(generator_);
-    }
-  }
-
-private:
-  int init_;
-  std::mt19937_64& generator_;
-  std::uniform_real_distribution<float> uniform_{0, 1};
-  std::normal_distribution<float> normal_{0, 1};
-};
 
 /// Q, K, V, O, and where the config asks for them bias and LSE. Inputs are filled and uploaded, the
 /// outputs are NaN until a kernel writes them.
@@ -47,15 +19,16 @@ public:
   ForwardTensors(const ForwardConfig& config, const GroupShape& shape, std::mt19937_64& generator)
       : config_(config),
         shape_(shape),
-        q_(bytes(config.dtype, shape.batch * shape.heads_q * shape.seqlen_q * config.head_dim)),
-        k_(bytes(config.dtype, shape.batch * shape.heads_kv * shape.seqlen_k * config.head_dim)),
-        v_(bytes(config.dtype, shape.batch * shape.heads_kv * shape.seqlen_k * config.head_dim_v)),
-        o_(bytes(config.dtype, shape.batch * shape.heads_q * shape.seqlen_q * config.head_dim_v)),
-        lse_(config.training ? bytes(DataType::fp32, shape.batch * shape.heads_q * shape.seqlen_q)
-                             : 0),
-        bias_(config.bias ? bytes(config.bias_dtype,
-                                  bias_batches() * bias_heads() * bias_rows() * shape.seqlen_k)
-                          : 0) {
+        q_(bytes_of(config.dtype, shape.batch * shape.heads_q * shape.seqlen_q * config.head_dim)),
+        k_(bytes_of(config.dtype, shape.batch * shape.heads_kv * shape.seqlen_k * config.head_dim)),
+        v_(bytes_of(config.dtype,
+                    shape.batch * shape.heads_kv * shape.seqlen_k * config.head_dim_v)),
+        o_(bytes_of(config.dtype,
+                    shape.batch * shape.heads_q * shape.seqlen_q * config.head_dim_v)),
+        lse_(config.training
+                 ? bytes_of(DataType::fp32, shape.batch * shape.heads_q * shape.seqlen_q)
+                 : 0),
+        bias_(config.bias ? bytes_of(config.bias_dtype, bias_elements()) : 0) {
     Fill fill(config.init, generator);
     initialise(q_, config.dtype, fill, Fill::Role::query_or_key);
     initialise(k_, config.dtype, fill, Fill::Role::query_or_key);
@@ -81,6 +54,10 @@ public:
   std::size_t bytes_moved() const {
     return q_.bytes() + k_.bytes() + v_.bytes() + o_.bytes() + lse_.bytes() + bias_.bytes();
   }
+  /// Elements of the bias, dimensions that are broadcast counted once.
+  std::int64_t bias_elements() const {
+    return bias_batches() * bias_heads() * bias_rows() * shape_.seqlen_k;
+  }
 
 private:
   struct Pointers {
@@ -92,56 +69,36 @@ private:
     const void* bias;
   };
 
-  static std::size_t bytes(DataType type, std::int64_t elements) {
-    return size_of(type) * static_cast<std::size_t>(elements);
-  }
-
   std::int64_t bias_batches() const { return broadcasts(config_, 'b') ? 1 : shape_.batch; }
   std::int64_t bias_heads() const { return broadcasts(config_, 'h') ? 1 : shape_.heads_q; }
   std::int64_t bias_rows() const { return broadcasts(config_, 'q') ? 1 : shape_.seqlen_q; }
 
-  static void initialise(DeviceMemory& memory, DataType type, Fill& fill, Fill::Role role) {
-    const auto elements = static_cast<std::int64_t>(memory.bytes() / size_of(type));
-    for (std::int64_t i = 0; i < elements; ++i) {
-      store_element(memory.host(), type, i, fill.next(role));
-    }
-    memory.upload();
-  }
-
-  template <class Pointer>
-  static Tensor<Pointer> tensor(Layout layout, Pointer data, std::int64_t heads, std::int64_t rows,
-                                std::int64_t columns) {
-    return layout == Layout::bhsd ? bhsd(data, heads, rows, columns)
-                                  : bshd(data, heads, rows, columns);
-  }
-
   BiasTensor bias_tensor(const void* data) const {
-    auto dense = bhsd(data, bias_heads(), bias_rows(), shape_.seqlen_k);
-    if (broadcasts(config_, 'b')) dense.batch_stride = 0;
-    if (broadcasts(config_, 'h')) dense.head_stride = 0;
-    if (broadcasts(config_, 'q')) dense.row_stride = 0;
-    return {dense, config_.bias_dtype};
+    auto tensor = bhsd(data, bias_heads(), bias_rows(), shape_.seqlen_k);
+    if (broadcasts(config_, 'b')) tensor.batch_stride = 0;
+    if (broadcasts(config_, 'h')) tensor.head_stride = 0;
+    if (broadcasts(config_, 'q')) tensor.row_stride = 0;
+    return {tensor, config_.bias_dtype};
   }
 
   MhaForwardArgs args(const Pointers& at) const {
-    MhaForwardArgs args{
-        .dtype = config_.dtype,
-        .batch = shape_.batch,
-        .heads_q = shape_.heads_q,
-        .heads_kv = shape_.heads_kv,
-        .seqlen_q = shape_.seqlen_q,
-        .seqlen_k = shape_.seqlen_k,
-        .head_dim = config_.head_dim,
-        .head_dim_v = config_.head_dim_v,
-        .q = tensor(config_.input_layout, at.q, shape_.heads_q, shape_.seqlen_q, config_.head_dim),
-        .k = tensor(config_.input_layout, at.k, shape_.heads_kv, shape_.seqlen_k, config_.head_dim),
-        .v = tensor(config_.input_layout, at.v, shape_.heads_kv, shape_.seqlen_k,
-                    config_.head_dim_v),
-        .o = tensor(config_.output_layout, at.o, shape_.heads_q, shape_.seqlen_q,
-                    config_.head_dim_v),
-        .scale = config_.scale,
-        .mask = config_.mask,
-        .dropout = config_.dropout};
+    const Layout in = config_.input_layout;
+    MhaForwardArgs args{.dtype = config_.dtype,
+                        .batch = shape_.batch,
+                        .heads_q = shape_.heads_q,
+                        .heads_kv = shape_.heads_kv,
+                        .seqlen_q = shape_.seqlen_q,
+                        .seqlen_k = shape_.seqlen_k,
+                        .head_dim = config_.head_dim,
+                        .head_dim_v = config_.head_dim_v,
+                        .q = dense(in, at.q, shape_.heads_q, shape_.seqlen_q, config_.head_dim),
+                        .k = dense(in, at.k, shape_.heads_kv, shape_.seqlen_k, config_.head_dim),
+                        .v = dense(in, at.v, shape_.heads_kv, shape_.seqlen_k, config_.head_dim_v),
+                        .o = dense(config_.output_layout, at.o, shape_.heads_q, shape_.seqlen_q,
+                                   config_.head_dim_v),
+                        .scale = config_.scale,
+                        .mask = config_.mask,
+                        .dropout = config_.dropout};
     if (config_.training) {
       args.lse = dense_lse(static_cast<float*>(at.lse), shape_.heads_q, shape_.seqlen_q);
     }

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "common/forward_example.hpp"
+#include "common/example.hpp"
 #include "flashxdl/device/stream_config.hpp"
 
 namespace flashxdl::example {

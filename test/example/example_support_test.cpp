@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "common/command_line.hpp"
-#include "common/forward_work.hpp"
 #include "common/verify_forward.hpp"
+#include "common/work.hpp"
 #include "flashxdl/core/number.hpp"
 #include "flashxdl/reference/mha_forward.hpp"
 
@@ -33,6 +33,13 @@ MhaForwardArgs shape(std::int64_t batch, std::int64_t heads, std::int64_t seqlen
 TEST(ForwardWork, CountsTwoProductsOfAllPairsWithoutAMask) {
   EXPECT_EQ(example::forward_flops(shape(2, 3, 10, 20, 192, 128, Mask::none())),
             2.0 * (2 * 3 * 10 * 20) * (192 + 128));
+}
+
+TEST(BackwardWork, CountsFiveProducts) {
+  EXPECT_EQ(example::backward_flops(shape(2, 3, 10, 20, 192, 128, Mask::none())),
+            2.0 * (2 * 3 * 10 * 20) * (3 * 192 + 2 * 128));
+  EXPECT_EQ(example::backward_flops(shape(1, 1, 100, 100, 64, 64, Mask::causal_top_left())),
+            2.0 * 5050 * 5 * 64);
 }
 
 TEST(ForwardWork, CountsVisiblePairsOnly) {
@@ -100,7 +107,8 @@ TEST(VerifyForward, SeesAnotherMask) {
 }
 
 /// Parses the words after the program's name.
-std::optional<int> parse(example::ForwardConfig& config, std::vector<const char*> words) {
+template <class Config>
+std::optional<int> parse(Config& config, std::vector<const char*> words) {
   words.insert(words.begin(), "example");
   return example::parse_command_line(config, static_cast<int>(words.size()), words.data());
 }
@@ -139,6 +147,36 @@ TEST(CommandLine, ReplacesGroups) {
   EXPECT_EQ(config.groups[0].seqlen_k, 4);
   EXPECT_EQ(config.groups[1].heads_kv, 3);
   EXPECT_EQ(config.groups[1].seqlen_q, 0);
+}
+
+TEST(CommandLine, TakesOptionsOfTheBackward) {
+  example::BackwardConfig config{.forward = {.bias = true, .groups = {{}}}};
+  ASSERT_EQ(parse(config, {"0", "--seqlen-k", "9", "--algorithm", "streamed", "--grad-dtype",
+                           "fp32", "--dbias-dtype", "bf16", "--deterministic"}),
+            std::nullopt);
+  EXPECT_FALSE(config.forward.verify);
+  EXPECT_EQ(config.forward.groups[0].seqlen_k, 9);
+  EXPECT_EQ(config.algorithm, example::Algorithm::streamed);
+  EXPECT_EQ(config.gradient_dtype, DataType::fp32);
+  EXPECT_EQ(config.dbias_dtype, DataType::bf16);
+  EXPECT_TRUE(config.deterministic);
+  ASSERT_EQ(parse(config, {"--grad-dtype", "input"}), std::nullopt);
+  EXPECT_EQ(config.gradient_dtype, std::nullopt);
+}
+
+TEST(CommandLine, RefusesOptionsThatTheBackwardDoesNotHave) {
+  const std::vector<std::vector<const char*>> lines = {{"--algorithm", "fast"},
+                                                       {"--grad-dtype", "fp64"},
+                                                       {"--dbias-dtype", "fp32"},
+                                                       {"--head-dim", "-64"}};
+  for (const auto& line : lines) {
+    example::BackwardConfig config{.forward = {.groups = {{}}}};  // without bias
+    const auto status = parse(config, line);
+    ASSERT_TRUE(status.has_value()) << line[0];
+    EXPECT_NE(*status, 0) << line[0];
+  }
+  example::ForwardConfig forward{.groups = {{}}};
+  EXPECT_NE(parse(forward, {"--deterministic"}).value_or(0), 0);
 }
 
 TEST(CommandLine, RefusesWhatItDoesNotUnderstand) {

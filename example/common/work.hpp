@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// How much work a forward problem is.
+/// How much work a problem is.
 
 #include <algorithm>
 #include <cstdint>
@@ -21,10 +21,21 @@ inline std::int64_t visible_pairs(const MhaForwardArgs& args) {
   return args.batch * args.heads_q * pairs;
 }
 
-/// Two matrix products: 2 * pairs * (D + Dv) floating-point operations.
+/// Two matrix products, over D and Dv.
 inline double forward_flops(const MhaForwardArgs& args) {
   return 2.0 * static_cast<double>(visible_pairs(args)) *
          static_cast<double>(args.head_dim + args.head_dim_v);
+}
+
+/// Five: S, dQ and dK over D, dP and dV over Dv.
+inline double backward_flops(const MhaForwardArgs& args) {
+  return 2.0 * static_cast<double>(visible_pairs(args)) *
+         static_cast<double>(3 * args.head_dim + 2 * args.head_dim_v);
+}
+
+/// Dropout sequences of a problem: its (batch, query head) pairs.
+inline std::uint64_t sequences(const MhaForwardArgs& args) {
+  return static_cast<std::uint64_t>(args.batch * args.heads_q);
 }
 
 }  // namespace flashxdl::example
