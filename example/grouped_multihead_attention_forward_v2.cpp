@@ -1,8 +1,7 @@
 /// The forward pass of training for several problems in one launch, with LSE and dropout, by the
 /// device op of one kernel: fp16, head dimensions up to 64, 8 random bits for each score. The
-/// descriptors of the groups go to a workspace that the caller provides.
+/// descriptors of the groups go to a workspace that the caller provides (launch_op does).
 
-#include "common/device_memory.hpp"
 #include "common/forward_example.hpp"
 #include "common/launch_op.hpp"
 #include "flashxdl/device/device_mha_fwd.hpp"
@@ -26,12 +25,6 @@ int main(int argc, char** argv) {
        .head_dim_v = 64,
        .dropout = {.probability = 0.2, .seed = 1}},
       argc, argv, [](const MhaForwardGroupedArgs& args, hipStream_t stream, int repeat) {
-        auto argument = Op::MakeArgument(args);
-        const example::DeviceMemory workspace(Op::GetWorkSpaceSize(argument));
-        Op::SetWorkSpacePointer(argument, workspace.device());
-        const auto launched = example::launch_op<Op>(argument, stream, repeat);
-        example::check_hip(hipStreamSynchronize(stream),
-                           "the kernel");  // before the workspace goes
-        return launched;
+        return example::launch_op<Op>(Op::MakeArgument(args), stream, repeat);
       });
 }

@@ -29,29 +29,42 @@ inline void require_device() {
   check_hip(error, "hipGetDeviceCount");
 }
 
+/// Bytes on the device.
+class DeviceBuffer {
+public:
+  explicit DeviceBuffer(std::size_t bytes) : bytes_(bytes) {
+    if (bytes > 0) check_hip(hipMalloc(&data_, bytes), "hipMalloc");
+  }
+  DeviceBuffer(DeviceBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+  DeviceBuffer& operator=(DeviceBuffer&&) = delete;
+  ~DeviceBuffer() {
+    if (data_ != nullptr) static_cast<void>(hipFree(data_));
+  }
+
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+private:
+  void* data_ = nullptr;
+  std::size_t bytes_;
+};
+
 /// Bytes on the device with their copy on the host.
 class DeviceMemory {
 public:
-  explicit DeviceMemory(std::size_t bytes) : host_(bytes) {
-    if (bytes > 0) check_hip(hipMalloc(&device_, bytes), "hipMalloc");
-  }
-  DeviceMemory(DeviceMemory&& other) noexcept
-      : host_(std::move(other.host_)), device_(std::exchange(other.device_, nullptr)) {}
-  DeviceMemory& operator=(DeviceMemory&&) = delete;
-  ~DeviceMemory() {
-    if (device_ != nullptr) static_cast<void>(hipFree(device_));
-  }
+  explicit DeviceMemory(std::size_t bytes) : host_(bytes), device_(bytes) {}
 
   void* host() { return host_.data(); }
   const void* host() const { return host_.data(); }
-  void* device() const { return device_; }
+  void* device() const { return device_.data(); }
   std::size_t bytes() const { return host_.size(); }
 
-  void upload() { copy(device_, host_.data(), hipMemcpyHostToDevice); }
-  void download() { copy(host_.data(), device_, hipMemcpyDeviceToHost); }
+  void upload() { copy(device(), host(), hipMemcpyHostToDevice); }
+  void download() { copy(host(), device(), hipMemcpyDeviceToHost); }
   /// Every byte 0xff: NaN in fp16, bf16 and fp32.
   void fill_with_nan() {
-    if (!host_.empty()) check_hip(hipMemset(device_, 0xff, host_.size()), "hipMemset");
+    if (!host_.empty()) check_hip(hipMemset(device(), 0xff, host_.size()), "hipMemset");
   }
 
 private:
@@ -60,7 +73,7 @@ private:
   }
 
   std::vector<std::byte> host_;
-  void* device_ = nullptr;
+  DeviceBuffer device_;
 };
 
 class Stream {

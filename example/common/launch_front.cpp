@@ -25,9 +25,9 @@ Launched launch_batched(const MhaForwardGroupedArgs& args, hipStream_t stream, i
 
 Launched launch_grouped(const MhaForwardGroupedArgs& args, hipStream_t stream, int repeat) {
   // The workspace takes the descriptors of the groups.
-  const DeviceMemory workspace(MhaForwardWorkspaceSize(args));
+  const DeviceBuffer workspace(MhaForwardWorkspaceSize(args));
   Launched result = launch_and_measure(
-      [&] { return MhaForward(args, workspace.device(), workspace.bytes(), stream); }, stream,
+      [&] { return MhaForward(args, workspace.data(), workspace.bytes(), stream); }, stream,
       repeat);
   if (result.status) result.kernel = MhaForwardTypeString(args);
   check_hip(hipStreamSynchronize(stream), "the kernel");  // before the workspace goes
