@@ -112,6 +112,11 @@ public:
               "hipMemcpy from the device");
   }
 
+  /// What download() fetched is what upload() sends from now on: an output becomes an input.
+  void adopt_result() {
+    if (!image_.empty()) image_ = result_;
+  }
+
   /// After download(): position of the first byte that differs from the image, relative to the
   /// buffer, where `written` says which bytes a kernel may write; -1 if there is none.
   template <class Written>

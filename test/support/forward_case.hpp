@@ -146,21 +146,23 @@ inline Layout arrange(const Shape& shape, Arrangement arrangement) {
   return bhsd_layout(shape);
 }
 
-/// Q, K and V as columns of one [B, S, Hq + 2 Hkv, D] buffer.
-inline void make_packed(ForwardProblem& p) {
-  const auto& a = p.shape;
+struct Packed {
+  TestTensor q, k, v;
+};
+
+/// Q, K and V, or their gradients, as columns of one [B, S, Hq + 2 Hkv, D] buffer.
+inline Packed make_packed(const MhaForwardArgs& a, DataType dtype) {
   const std::int64_t heads = a.heads_q + 2 * a.heads_kv;
   const Shape all{a.batch, heads, a.seqlen_q, a.head_dim};
-  const TestTensor whole = make_tensor(a.dtype, bshd_layout(all));
+  const TestTensor whole = make_tensor(dtype, bshd_layout(all));
   const auto part = [&](std::int64_t first_head, std::int64_t count) {
     TestTensor tensor = whole;
     tensor.layout.shape.h = count;
     tensor.layout.offset = first_head * a.head_dim;
     return tensor;
   };
-  p.q = part(0, a.heads_q);
-  p.k = part(a.heads_q, a.heads_kv);
-  p.v = part(a.heads_q + a.heads_kv, a.heads_kv);
+  return {part(0, a.heads_q), part(a.heads_q, a.heads_kv),
+          part(a.heads_q + a.heads_kv, a.heads_kv)};
 }
 
 inline Layout bias_layout(const MhaForwardArgs& a, const BiasCase& bias, Arrangement arrangement) {
@@ -194,7 +196,8 @@ inline ForwardProblem make_problem(const ForwardCase& c) {
     return make_tensor(c.dtype, detail::arrange(shape, c.arrangement));
   };
   if (c.arrangement == Arrangement::packed) {
-    detail::make_packed(p);
+    const auto packed = detail::make_packed(p.shape, c.dtype);
+    p.q = packed.q, p.k = packed.k, p.v = packed.v;
   } else {
     p.q = make(ForwardProblem::q_shape(p.shape));
     p.k = make(ForwardProblem::k_shape(p.shape));

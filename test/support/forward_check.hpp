@@ -64,6 +64,36 @@ private:
   std::int64_t b_ = 0, h_ = 0, s_ = 0, d_ = 0;
 };
 
+/// Error and allowance of a tensor, and where it is worst.
+template <class Rule>
+struct Judgement {
+  Rule rule;
+  Worst worst{};
+  std::string failure(const char* tensor) const {
+    return rule.passed() ? "" : worst.sentence(tensor, rule.allowed());
+  }
+};
+
+/// The keep mask of the batches that `args` describes, of which `first_batch` is the tensor's.
+inline std::string check_keep(const TestTensor& tensor, const MhaForwardArgs& args,
+                              std::uint64_t sequence_base, std::int64_t first_batch = 0) {
+  if (!tensor) return "";
+  const auto keep = reference::keep_mask(args, sequence_base);
+  std::string failure;
+  std::size_t n = 0, wrong = 0;
+  for_each_in(tensor.layout.shape, {}, first_batch, args.batch,
+              [&](std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t d) {
+                const double got = tensor.output(b, h, s, d);
+                const double wanted = keep[n++];
+                if (got == wanted || wrong++ > 0) return;
+                std::ostringstream out;
+                out << "keep mask[" << b << ',' << h << ',' << s << ',' << d << "] is " << got
+                    << ", wanted " << wanted;
+                failure = out.str();
+              });
+  return wrong == 0 ? "" : failure + " (" + std::to_string(wrong) + " entries differ)";
+}
+
 /// Reference results of some batches of a problem.
 class ForwardReference {
 public:
@@ -94,16 +124,6 @@ public:
   std::size_t row(std::int64_t b, std::int64_t h, std::int64_t s) const {
     return static_cast<std::size_t>(((b - first_batch_) * args_.heads_q + h) * args_.seqlen_q + s);
   }
-
-  /// Error and allowance of a tensor, and where it is worst.
-  template <class Rule>
-  struct Judgement {
-    Rule rule;
-    Worst worst{};
-    std::string failure(const char* tensor) const {
-      return rule.passed() ? "" : worst.sentence(tensor, rule.allowed());
-    }
-  };
 
   Judgement<reference::RuleT> judge_o(const Slice& slice = {}) const {
     return judge_o(slice, [&](std::size_t n, std::size_t, std::int64_t) {
@@ -140,21 +160,7 @@ public:
   }
 
   std::string check_keep() const {
-    if (!problem_.keep) return "";
-    const auto keep = reference::keep_mask(args_, sequence_base_);
-    std::string failure;
-    std::size_t n = 0, wrong = 0;
-    for_each_in(problem_.keep.layout.shape, {}, first_batch_, batches_,
-                [&](std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t d) {
-                  const double got = problem_.keep.output(b, h, s, d);
-                  const double wanted = keep[n++];
-                  if (got == wanted || wrong++ > 0) return;
-                  std::ostringstream out;
-                  out << "keep mask[" << b << ',' << h << ',' << s << ',' << d << "] is " << got
-                      << ", wanted " << wanted;
-                  failure = out.str();
-                });
-    return wrong == 0 ? "" : failure + " (" + std::to_string(wrong) + " entries differ)";
+    return test::check_keep(problem_.keep, args_, sequence_base_, first_batch_);
   }
 
 private:
@@ -217,7 +223,7 @@ inline std::string check_forward(const ForwardProblem& problem, std::uint64_t se
   const ForwardReference reference(problem, sequence_base);
   std::string failures;
   for (const std::string& failure : {reference.check_o(), reference.check_lse(),
-                                     reference.check_keep(), writes_outside({&problem})}) {
+                                     reference.check_keep(), writes_outside(problem.tensors())}) {
     if (!failure.empty()) failures += failure + "; ";
   }
   return failures;

@@ -12,25 +12,22 @@
 
 namespace flashxdl::test {
 
-/// Workspace for the time of a call.
+/// Workspace for the time of a call: NaN patterns, with a guarded surrounding.
 class Workspace {
 public:
-  explicit Workspace(std::size_t bytes) : bytes_(bytes) {
-    if (bytes > 0) check_hip(hipMalloc(&data_, bytes), "hipMalloc of the workspace");
-    if (bytes > 0) check_hip(hipMemset(data_, 0xff, bytes), "hipMemset of the workspace");
-  }
-  ~Workspace() {
-    if (data_ != nullptr) (void)hipFree(data_);
-  }
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
+  explicit Workspace(std::size_t bytes) : buffer_(bytes, Placement::device) { buffer_.upload(); }
 
-  void* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
+  void* data() const { return buffer_.bytes() > 0 ? buffer_.device() : nullptr; }
+  std::size_t bytes() const { return buffer_.bytes(); }
+  /// Of work that is done: nothing was written before or behind the workspace.
+  bool kept_within() {
+    buffer_.download();
+    const auto all = [](std::size_t bytes) { return std::vector<bool>(bytes, true); };
+    return buffer_.first_change(all) == Buffer::no_change;
+  }
 
 private:
-  void* data_ = nullptr;
-  std::size_t bytes_;
+  Buffer buffer_;
 };
 
 /// The outcome of a call and of what it launched.
@@ -40,14 +37,19 @@ inline Status finish(Status status, hipStream_t stream) {
   if (error == hipSuccess) return {};
   return {StatusCode::runtime_error, std::string("after the launch: ") + hipGetErrorString(error)};
 }
+inline Status finish(Status status, hipStream_t stream, Workspace& workspace) {
+  status = finish(status, stream);
+  if (!status.ok() || workspace.kept_within()) return status;
+  return {StatusCode::runtime_error, "memory beside the workspace was overwritten"};
+}
 
 inline Status run_batched(const MhaForwardArgs& args, hipStream_t stream = nullptr) {
   return finish(MhaForward(args, stream), stream);
 }
 
 inline Status run_grouped(const MhaForwardGroupedArgs& args, hipStream_t stream = nullptr) {
-  const Workspace workspace(MhaForwardWorkspaceSize(args));
-  return finish(MhaForward(args, workspace.data(), workspace.bytes(), stream), stream);
+  Workspace workspace(MhaForwardWorkspaceSize(args));
+  return finish(MhaForward(args, workspace.data(), workspace.bytes(), stream), stream, workspace);
 }
 
 /// Uploads, runs, downloads and checks; "" or what went wrong.

@@ -42,6 +42,12 @@ struct TestTensor {
   Tensor<Pointer> on_host() const {
     return view<Pointer>(buffer->host());
   }
+  /// Null data where there is no tensor.
+  template <class Pointer>
+  Tensor<Pointer> on(bool device) const {
+    if (!*this) return {};
+    return device ? on_device<Pointer>() : on_host<Pointer>();
+  }
 
   /// Marks the bytes of the elements.
   void mark_elements(std::vector<bool>& marked) const {
