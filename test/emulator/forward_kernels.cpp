@@ -22,7 +22,8 @@ constexpr MhaFwdTile tile = test::emulated_kernels[number].tile();
 using Attention = grid::GridwiseBatchedMhaFwdXdlCshuffleV2<problem, tile>;
 // Where nothing is dropped, the keep mask's kernel is not part of the library.
 constexpr int mask_bits = problem.dropout_bits > 0 ? problem.dropout_bits : 8;
-using KeepMask = grid::GridwiseDropoutMask<mask_bits, tile.philox_rounds, tile.m>;
+using KeepMask =
+    grid::GridwiseDropoutMask<thread::LaneHolds::query, mask_bits, tile.philox_rounds, tile.m>;
 
 template __attribute__((global)) void device::kernel_entry<device::BatchedKernel<Attention>>(
     device::BatchedKernel<Attention>::Arguments);

@@ -46,44 +46,70 @@ TEST(QuadTranspose, ExchangesWordsAndLanes) {
   }
 }
 
-template <int Bits, int Rounds>
+TEST(ByteTranspose, ExchangesWordsAndBytes) {
+  Registers<std::uint32_t, 4> x{};
+  for (int w = 0; w < 4; ++w) {
+    for (std::uint32_t b = 0; b < 4; ++b) {
+      x.set(w, x[w] | ((10 * static_cast<std::uint32_t>(w) + b) << (8 * b)));
+    }
+  }
+  const auto y = thread::byte_transpose(x);
+  for (int w = 0; w < 4; ++w) {
+    for (std::uint32_t b = 0; b < 4; ++b) {
+      EXPECT_EQ((y[w] >> (8 * b)) & 0xffu, 10 * b + static_cast<std::uint32_t>(w));
+    }
+  }
+}
+
+// The lanes of a wave hold the queries (or keys) 64 .. 95, and decide for 96 keys (queries).
+template <thread::LaneHolds Holds, int Bits, int Rounds>
 void expect_decisions(std::uint64_t offset) {
   using Layout = arch::Mfma32x32x8;
-  constexpr std::uint32_t keys = 96;  // columns of the mask: 3 blocks of 32
+  constexpr std::uint32_t length = 96;  // of both sequences: 3 blocks of 32
   const thread::DropoutStream stream{.seed = 0x123456789abcdefull,
                                      .offset = offset,
                                      .sequence = (std::uint64_t{5} << 32) + 17,
                                      .threshold = Bits == 8 ? 77u : 20000u,
-                                     .key_blocks = keys / 4};
-  std::vector<int> kept(32 * keys, -1);
+                                     .key_blocks = length / 4};
+  std::vector<int> kept(32 * length, -1);
   on_lanes(64, [&] {
     const int lane = static_cast<int>(arch::lane_id());
-    const thread::QueryDropout<Bits, Rounds> dropout(stream, 64u + arch::lane_id() % 32);
-    for (std::uint32_t key = 0; key < keys; key += 32) {
-      dropout.for_block(key, [&](auto i, bool keep) {
-        const auto j = key + static_cast<std::uint32_t>(Layout::d_row(lane, i));
-        kept[static_cast<std::size_t>(lane % 32) * keys + j] = keep ? 1 : 0;
+    const thread::LaneDropout<Holds, Bits, Rounds> dropout(stream, 64u + arch::lane_id() % 32);
+    for (std::uint32_t block = 0; block < length; block += 32) {
+      dropout.for_block(block, [&](auto i, bool keep) {
+        const auto other = block + static_cast<std::uint32_t>(Layout::d_row(lane, i));
+        kept[static_cast<std::size_t>(lane % 32) * length + other] = keep ? 1 : 0;
       });
     }
   });
   Dropout dropout{.seed = stream.seed, .offset = offset, .bits = Bits};
   dropout.probability = static_cast<double>(stream.threshold) / (1 << Bits);
-  const reference::DropoutMask mask(dropout, stream.sequence, keys, Rounds);
-  for (std::int64_t i = 0; i < 32; ++i) {
-    for (std::int64_t j = 0; j < keys; ++j) {
-      const bool expected = mask.keep(64 + i, j);
-      ASSERT_EQ(kept[static_cast<std::size_t>(i * keys + j)], expected ? 1 : 0) << i << ", " << j;
+  const reference::DropoutMask mask(dropout, stream.sequence, length, Rounds);
+  for (std::int64_t own = 0; own < 32; ++own) {
+    for (std::int64_t other = 0; other < length; ++other) {
+      const bool expected = Holds == thread::LaneHolds::query ? mask.keep(64 + own, other)
+                                                              : mask.keep(other, 64 + own);
+      ASSERT_EQ(kept[static_cast<std::size_t>(own * length + other)], expected ? 1 : 0)
+          << own << ", " << other;
     }
   }
 }
 
-TEST(QueryDropout, DecidesAsTheReference) {
-  expect_decisions<8, 10>(0);
-  expect_decisions<8, 7>(4 * 1234 + 3);
-  expect_decisions<16, 10>(8);
+template <thread::LaneHolds Holds>
+void expect_all_decisions() {
+  expect_decisions<Holds, 8, 10>(0);
+  expect_decisions<Holds, 8, 7>(4 * 1234 + 3);
+  expect_decisions<Holds, 16, 10>(8);
   // Positions that pass 2^32 within the block, and wrap at 2^64.
-  expect_decisions<8, 10>(4 * ((std::uint64_t{1} << 32) - 400));
-  expect_decisions<16, 10>(std::numeric_limits<std::uint64_t>::max() - 1000);
+  expect_decisions<Holds, 8, 10>(4 * ((std::uint64_t{1} << 32) - 400));
+  expect_decisions<Holds, 16, 10>(std::numeric_limits<std::uint64_t>::max() - 1000);
+}
+
+TEST(LaneDropout, DecidesAsTheReferenceForLanesThatHoldQueries) {
+  expect_all_decisions<thread::LaneHolds::query>();
+}
+TEST(LaneDropout, DecidesAsTheReferenceForLanesThatHoldKeys) {
+  expect_all_decisions<thread::LaneHolds::key>();
 }
 
 template <int Exponent>

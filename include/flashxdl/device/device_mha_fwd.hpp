@@ -129,7 +129,8 @@ Status launch_forward(Grid grid, const typename Kernel<Algorithm>::Arguments& ar
                       bool keep_mask, hipStream_t stream) {
   if (auto status = launch<Kernel<Algorithm>>(grid, arguments, stream); !status) return status;
   if constexpr (P.dropout_bits != 0) {
-    using KeepMask = grid::GridwiseDropoutMask<P.dropout_bits, T.philox_rounds, T.m>;
+    using KeepMask =
+        grid::GridwiseDropoutMask<thread::LaneHolds::query, P.dropout_bits, T.philox_rounds, T.m>;
     if (keep_mask) return launch<Kernel<KeepMask>>(grid, arguments, stream);
   }
   return {};

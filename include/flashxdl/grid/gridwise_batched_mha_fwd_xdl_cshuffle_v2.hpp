@@ -41,6 +41,7 @@ class GridwiseBatchedMhaFwdXdlCshuffleV2 {
   using Input = typename InputType<P.dtype>::type;
 
 public:
+  using Descriptor = MhaFwdDescriptor;
   static constexpr const char* name = "MhaFwdXdlCshuffleV2";
   static constexpr int waves = T.m / 32;
   static constexpr int threads = waves * arch::wave_size;
@@ -146,7 +147,7 @@ private:
                                            const WorkgroupPlace& place, int query) {
     if constexpr (P.dropout_bits != 0) {
       return thread::QueryDropout<P.dropout_bits, T.philox_rounds>(
-          dropout_stream(problem, place), static_cast<std::uint32_t>(query));
+          dropout_stream(problem, place.batch, place.head), static_cast<std::uint32_t>(query));
     } else {
       return NoDropout{};
     }

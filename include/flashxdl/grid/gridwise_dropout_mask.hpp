@@ -15,10 +15,14 @@
 namespace flashxdl::grid {
 
 /// A workgroup writes Queries rows of one (batch, head), a wave 32 of them. Descriptors are those
-/// of an attention kernel with query tiles of the same size.
-template <int Bits, int Rounds, int Queries>
+/// of a forward kernel with query tiles of the same size. Holds: as the lanes of forward (query) or
+/// backward (key) do.
+template <thread::LaneHolds Holds, int Bits, int Rounds, int Queries>
 class GridwiseDropoutMask {
+  using Dropout = thread::LaneDropout<Holds, Bits, Rounds>;
+
 public:
+  using Descriptor = MhaFwdDescriptor;
   static constexpr const char* name = "DropoutMask";
   static constexpr int threads = Queries / 32 * arch::wave_size;
   static constexpr int waves_per_simd = 2;
@@ -28,19 +32,25 @@ public:
     const MhaFwdDescriptor problem = arch::load_constant(descriptor);
     if (problem.keep.data == nullptr) return;
     const WorkgroupPlace place = place_of(number, problem.tiles_q, problem.heads_q);
-    const int query = static_cast<int>(place.tile) * Queries +
-                      static_cast<int>(arch::wave_id() * 32 + arch::lane_id() % 32);
+    const int first_query =
+        static_cast<int>(place.tile) * Queries + static_cast<int>(arch::wave_id()) * 32;
     const auto keep = operand_matrix(problem.keep, place.batch, place.head, problem.seqlen_q,
                                      problem.keys.seqlen_k);
-    const std::uint32_t row = block::row_offset(keep, query);
-    const thread::QueryDropout<Bits, Rounds> dropout(dropout_stream(problem, place),
-                                                     static_cast<std::uint32_t>(query));
+    const auto stream = dropout_stream(problem, place.batch, place.head);
+    constexpr bool holds_query = Holds == thread::LaneHolds::query;
+    const int own = static_cast<int>(arch::lane_id() % 32);
     const int half = static_cast<int>(arch::lane_id() / 32) * 4;
     for (int key = 0; key < problem.keys.seqlen_k; key += 32) {
-      dropout.for_block(static_cast<std::uint32_t>(key), [&](auto i, bool kept) {
-        const int j = key + half + 8 * (i / 4) + i % 4;
-        const std::uint32_t at = arch::add_saturated(row, static_cast<std::uint32_t>(j));
-        keep.buffer.store_u8(j < problem.keys.seqlen_k ? at : block::out_of_range,
+      const int own_first = holds_query ? first_query : key;
+      const int other_first = holds_query ? key : first_query;
+      const Dropout dropout(stream, static_cast<std::uint32_t>(own_first + own));
+      dropout.for_block(static_cast<std::uint32_t>(other_first), [&](auto i, bool kept) {
+        const int other = half + 8 * (i / 4) + i % 4;
+        const int row = first_query + (holds_query ? own : other);
+        const int column = key + (holds_query ? other : own);
+        const std::uint32_t at =
+            arch::add_saturated(block::row_offset(keep, row), static_cast<std::uint32_t>(column));
+        keep.buffer.store_u8(column < problem.keys.seqlen_k ? at : block::out_of_range,
                              kept ? std::uint8_t{1} : std::uint8_t{0});
       });
     }

@@ -97,11 +97,10 @@ FLASHXDL_DEVICE block::GlobalMatrix operand_matrix(const MhaFwdDescriptor::Opera
 
 /// The random numbers of one (batch, query head).
 FLASHXDL_DEVICE thread::DropoutStream dropout_stream(const MhaFwdDescriptor& problem,
-                                                     const WorkgroupPlace& place) {
+                                                     std::uint32_t batch, std::uint32_t head) {
   return {.seed = thread::value_or_load(problem.seed, problem.seed_device),
           .offset = thread::value_or_load(problem.offset, problem.offset_device),
-          .sequence =
-              problem.first_sequence + std::uint64_t{place.batch} * problem.heads_q + place.head,
+          .sequence = problem.first_sequence + std::uint64_t{batch} * problem.heads_q + head,
           .threshold = problem.dropout_threshold,
           .key_blocks = (static_cast<std::uint32_t>(problem.keys.seqlen_k) + 3) / 4};
 }

@@ -1,11 +1,14 @@
 #pragma once
 /// \file
-/// The dropout decisions of a lane that holds one query and 16 keys of a 32-key block, in the
-/// register order of a 32x32 matrix result (keys 8 g + 4 (lane / 32) + r in register 4 g + r).
+/// The dropout decisions of a lane for its 16 scores of a 32x32 block, in the register order of a
+/// matrix result: the lane holds one query and the keys 8 g + 4 (lane / 32) + r in register 4 g + r
+/// (forward), or one key and so many queries (backward).
 ///
-/// The mask is defined on 4x4 blocks of scores, one Philox draw each. The 4 lanes of a quad hold 4
-/// consecutive queries and the same 16 keys, so 4 blocks: each lane draws one of them, and a
-/// transpose inside the quad hands every lane the words of its own query. No draw is wasted.
+/// The mask is defined on 4x4 blocks of scores, one Philox draw each: a word for each query, a byte
+/// of it for each key. The 4 lanes of a quad hold 4 consecutive queries (or keys) and the same 16
+/// keys (queries), so 4 blocks: each lane draws one of them, and a transpose inside the quad hands
+/// every lane the words of its own query; where lanes hold keys, the bytes are transposed before.
+/// No draw is wasted.
 
 #include <cstdint>
 #include <type_traits>
@@ -38,23 +41,32 @@ FLASHXDL_DEVICE std::uint64_t value_or_load(std::uint64_t value, const std::uint
   return device != nullptr ? loaded : value;
 }
 
-template <int Bits, int Rounds>
-class QueryDropout {
+/// What a lane holds one of, for 16 of the other.
+enum class LaneHolds { query, key };
+
+template <LaneHolds Holds, int Bits, int Rounds>
+class LaneDropout {
   static_assert(Bits == 8 || Bits == 16, "dropout draws 8 or 16 bits for each score");
   static constexpr std::uint32_t draws = Bits / 8;
 
 public:
-  FLASHXDL_DEVICE QueryDropout(const DropoutStream& stream, std::uint32_t query) : stream_(stream) {
+  /// `own`: the query or the key that this lane holds.
+  FLASHXDL_DEVICE LaneDropout(const DropoutStream& stream, std::uint32_t own) : stream_(stream) {
     const std::uint32_t lane = arch::lane_id();
-    const std::uint64_t row = std::uint64_t{query / 4} * stream.key_blocks;
-    first_ = stream.offset / 4 + draws * (row + 2 * (lane % 4) + lane / 32);
+    const std::uint32_t block = 2 * (lane % 4) + lane / 32;  // of 4, along the registers
+    const std::uint64_t position = Holds == LaneHolds::query
+                                       ? std::uint64_t{own / 4} * stream.key_blocks + block
+                                       : std::uint64_t{block} * stream.key_blocks + own / 4;
+    first_ = stream.offset / 4 + draws * position;
   }
 
-  /// Calls decide(register, keep) for the 16 scores of the block of 32 keys from `key` (a multiple
-  /// of 32).
+  /// Calls decide(register, keep) for the 16 scores of the block of 32 keys (queries, where lanes
+  /// hold keys) from `other`, a multiple of 32.
   template <class Decide>
-  FLASHXDL_DEVICE void for_block(std::uint32_t key, Decide&& decide) const {
-    const std::uint64_t position = first_ + draws * (key / 4);
+  FLASHXDL_DEVICE void for_block(std::uint32_t other, Decide&& decide) const {
+    const std::uint64_t blocks =
+        Holds == LaneHolds::query ? other / 4 : std::uint64_t{other / 4} * stream_.key_blocks;
+    const std::uint64_t position = first_ + draws * blocks;
     const auto high = draw(position);
     if constexpr (Bits == 8) {
       each_byte([&](auto i, auto group, auto shift) {
@@ -72,7 +84,9 @@ public:
 
 private:
   FLASHXDL_DEVICE Registers<std::uint32_t, 4> draw(std::uint64_t position) const {
-    return quad_transpose(philox4x32<Rounds>(position, stream_.sequence, stream_.seed));
+    auto words = philox4x32<Rounds>(position, stream_.sequence, stream_.seed);
+    if constexpr (Holds == LaneHolds::key) words = byte_transpose(words);
+    return quad_transpose(words);
   }
 
   template <class Body>
@@ -84,7 +98,12 @@ private:
   }
 
   DropoutStream stream_;
-  std::uint64_t first_;  ///< position of this lane's draw for the block at key 0
+  std::uint64_t first_;  ///< position of this lane's draw for the block at 0
 };
+
+template <int Bits, int Rounds>
+using QueryDropout = LaneDropout<LaneHolds::query, Bits, Rounds>;
+template <int Bits, int Rounds>
+using KeyDropout = LaneDropout<LaneHolds::key, Bits, Rounds>;
 
 }  // namespace flashxdl::thread

@@ -1,6 +1,7 @@
 #pragma once
 /// \file
-/// The 4x4 transpose of words inside a quad of lanes: two butterfly steps, no LDS.
+/// The 4x4 transposes of words inside a quad of lanes (two butterfly steps, no LDS) and of bytes
+/// inside a lane.
 
 #include <cstdint>
 
@@ -29,6 +30,24 @@ FLASHXDL_DEVICE Registers<std::uint32_t, 4> quad_transpose(Registers<std::uint32
   exchange(two, 0, 2);
   exchange(two, 1, 3);
   return x;
+}
+
+/// Byte b of word w becomes byte w of word b.
+FLASHXDL_DEVICE Registers<std::uint32_t, 4> byte_transpose(const Registers<std::uint32_t, 4>& x) {
+  constexpr std::uint32_t bytes_01 = 0x05010400;  // bytes 0 and 1 of two words, interleaved
+  constexpr std::uint32_t bytes_23 = 0x07030602;
+  constexpr std::uint32_t low_halves = 0x05040100;
+  constexpr std::uint32_t high_halves = 0x07060302;
+  const std::uint32_t first_01 = arch::select_bytes<bytes_01>(x[1], x[0]);
+  const std::uint32_t first_23 = arch::select_bytes<bytes_23>(x[1], x[0]);
+  const std::uint32_t last_01 = arch::select_bytes<bytes_01>(x[3], x[2]);
+  const std::uint32_t last_23 = arch::select_bytes<bytes_23>(x[3], x[2]);
+  Registers<std::uint32_t, 4> y;
+  y.set(0, arch::select_bytes<low_halves>(last_01, first_01));
+  y.set(1, arch::select_bytes<high_halves>(last_01, first_01));
+  y.set(2, arch::select_bytes<low_halves>(last_23, first_23));
+  y.set(3, arch::select_bytes<high_halves>(last_23, first_23));
+  return y;
 }
 
 }  // namespace flashxdl::thread

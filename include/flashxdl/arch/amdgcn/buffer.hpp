@@ -36,6 +36,8 @@ __attribute__((device)) void store_u32(std::uint32_t value, i32x4 resource, int 
                                        int cache) __asm("llvm.amdgcn.raw.buffer.store.i32");
 __attribute__((device)) void store_u32x4(u32x4 value, i32x4 resource, int offset, int scalar_offset,
                                          int cache) __asm("llvm.amdgcn.raw.buffer.store.v4i32");
+__attribute__((device)) float add_f32(float value, i32x4 resource, int offset, int scalar_offset,
+                                      int cache) __asm("llvm.amdgcn.raw.buffer.atomic.fadd.f32");
 }  // namespace intrinsic
 
 /// A pointer to memory that no kernel writes while this one runs: read through the scalar cache.
@@ -101,6 +103,10 @@ public:
   }
   FLASHXDL_DEVICE void store_u32(std::uint32_t offset, std::uint32_t value) const {
     intrinsic::store_u32(value, resource_, static_cast<int>(offset), 0, 0);
+  }
+  /// Adds to the fp32 number there, atomically over the device.
+  FLASHXDL_DEVICE void add_f32(std::uint32_t offset, float value) const {
+    (void)intrinsic::add_f32(value, resource_, static_cast<int>(offset), 0, 0);
   }
   FLASHXDL_DEVICE void store_u16(std::uint32_t offset, std::uint16_t value) const {
     intrinsic::store_u16(value, resource_, static_cast<int>(offset), 0, 0);

@@ -25,6 +25,9 @@ public:
     using Value = typename Registers<std::uint32_t, Words>::Storage;
     *(__attribute__((address_space(3))) Value*)(base_ + offset) = value.v;
   }
+  FLASHXDL_DEVICE void write_u16(std::uint32_t offset, std::uint16_t value) const {
+    *(__attribute__((address_space(3))) std::uint16_t*)(base_ + offset) = value;
+  }
 
 private:
   Pointer base_;

@@ -34,6 +34,10 @@ FLASHXDL_DEVICE float reciprocal(float x) {
 FLASHXDL_DEVICE float max(float a, float b) {
   return __builtin_fmaxf(a, b);
 }
+/// x within [0, 1]; 0 for NaN. Part of the instruction that computes x.
+FLASHXDL_DEVICE float saturate(float x) {
+  return __builtin_amdgcn_fmed3f(x, 0.0f, 1.0f);
+}
 FLASHXDL_DEVICE float fma(float a, float b, float c) {
   return __builtin_fmaf(a, b, c);
 }

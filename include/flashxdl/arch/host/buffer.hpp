@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "flashxdl/core/registers.hpp"
+#include "flashxdl/host/atomics.hpp"
 
 namespace flashxdl::arch {
 
@@ -57,6 +58,9 @@ public:
     }
   }
   void store_u32(std::uint32_t offset, std::uint32_t value) const { put(offset, value); }
+  void add_f32(std::uint32_t offset, float value) const {
+    if (inside(offset, 4)) host::atomic_add(reinterpret_cast<float*>(base_ + offset), value);
+  }
   void store_u16(std::uint32_t offset, std::uint16_t value) const { put(offset, value); }
   void store_u8(std::uint32_t offset, std::uint8_t value) const { put(offset, value); }
 

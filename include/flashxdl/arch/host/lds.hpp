@@ -28,6 +28,10 @@ public:
     assert(offset % (Words * 4) == 0 && "LDS writes are aligned to their size");
     std::memcpy(base_ + offset, &value.v, sizeof value.v);
   }
+  void write_u16(std::uint32_t offset, std::uint16_t value) const {
+    assert(offset % 2 == 0 && "LDS writes are aligned to their size");
+    std::memcpy(base_ + offset, &value, sizeof value);
+  }
 
 private:
   std::byte* base_;

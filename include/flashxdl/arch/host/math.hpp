@@ -26,6 +26,10 @@ inline float reciprocal(float x) {
 inline float max(float a, float b) {
   return std::fmax(a, b);
 }
+/// 0 for NaN.
+inline float saturate(float x) {
+  return x > 0.0f ? std::min(x, 1.0f) : 0.0f;
+}
 inline float fma(float a, float b, float c) {
   return a * b + c;
 }
